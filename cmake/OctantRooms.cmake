@@ -1,0 +1,32 @@
+# octant_room(NAME ROOMS a b LIBRARIES x y): the folder is one static library, octant_<NAME>, of every .cc below it.
+function(octant_room name)
+  cmake_parse_arguments(ROOM "" "" "ROOMS;LIBRARIES;EXCLUDE" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  foreach(excluded ${ROOM_EXCLUDE})
+    list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${excluded})
+  endforeach()
+  add_library(octant_${name} STATIC ${sources})
+  target_link_libraries(octant_${name} PUBLIC octant_options)
+  foreach(room ${ROOM_ROOMS})
+    target_link_libraries(octant_${name} PUBLIC octant_${room})
+  endforeach()
+  target_link_libraries(octant_${name} PUBLIC ${ROOM_LIBRARIES})
+endfunction()
+
+# octant_tests(NAME ROOMS a b [LABELS l] [TIMEOUT s]): every *_test.cc of the folder in one GoogleTest program, test_<NAME>,
+# whose tests CTest runs one by one under the prefix <NAME>.
+function(octant_tests name)
+  cmake_parse_arguments(T "" "TIMEOUT" "ROOMS;LIBRARIES;LABELS" ${ARGN})
+  if(NOT T_TIMEOUT)
+    set(T_TIMEOUT 300)
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  add_executable(test_${name} ${sources})
+  foreach(room ${T_ROOMS})
+    target_link_libraries(test_${name} PRIVATE octant_${room})
+  endforeach()
+  target_link_libraries(test_${name} PRIVATE octant_options GTest::gtest ${T_LIBRARIES})
+  target_compile_definitions(test_${name} PRIVATE OCTANT_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  gtest_discover_tests(test_${name} TEST_PREFIX "${name}/" DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY ${CMAKE_BINARY_DIR}
+                       PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}")
+endfunction()

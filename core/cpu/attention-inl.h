@@ -1,0 +1,131 @@
+// What the two directions of attention share: the block product and the packing of queries into lanes.
+#if defined(OCTANT_CORE_CPU_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef OCTANT_CORE_CPU_ATTENTION_INL_H_
+#undef OCTANT_CORE_CPU_ATTENTION_INL_H_
+#else
+#define OCTANT_CORE_CPU_ATTENTION_INL_H_
+#endif
+
+#include <algorithm>
+#include <type_traits>
+
+#include "core/cpu/attention.h"
+#include "core/cpu/vector-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace octant::cpu::HWY_NAMESPACE {
+
+inline constexpr int64_t kBlock = 64;  // queries and keys of a block
+inline constexpr int64_t kWidthStep =
+    16;  // floats of the widest vector: rows of a block product are padded to it
+
+inline int64_t padded_width(int64_t size) {
+  return (size + kWidthStep - 1) / kWidthStep * kWidthStep;
+}
+
+// c[m][n] (+)= sum over k of a[m * row + k * step] · b[k][n] for `kRows` rows and `kVectors` vectors.
+template <int kRows, int kVectors, bool kAccumulate>
+HWY_INLINE void block_tile(int64_t inner, const float* a, int64_t row, int64_t step, const float* b,
+                           int64_t ldb, float* c, int64_t ldc) {
+  VecF sums[kRows][kVectors];
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) sums[r][v] = splat(0.0f);
+  }
+  for (int64_t k = 0; k < inner; ++k) {
+    VecF right[kVectors];
+    for (int v = 0; v < kVectors; ++v) right[v] = load(b + k * ldb + v * kLanes, Whole());
+    for (int r = 0; r < kRows; ++r) {
+      const VecF left = splat(a[r * row + k * step]);
+      for (int v = 0; v < kVectors; ++v) sums[r][v] = hn::MulAdd(left, right[v], sums[r][v]);
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kVectors; ++v) {
+      float* target = c + r * ldc + v * kLanes;
+      store(kAccumulate ? hn::Add(load(target, Whole()), sums[r][v]) : sums[r][v], target, Whole());
+    }
+  }
+}
+
+template <int kVectors, bool kAccumulate>
+HWY_INLINE void block_columns(int64_t rows, int64_t inner, const float* a, int64_t row, int64_t step,
+                              const float* b, int64_t ldb, float* c, int64_t ldc) {
+  int64_t m = 0;
+  for (; m + 4 <= rows; m += 4) {
+    block_tile<4, kVectors, kAccumulate>(inner, a + m * row, row, step, b, ldb, c + m * ldc, ldc);
+  }
+  for (; m < rows; ++m)
+    block_tile<1, kVectors, kAccumulate>(inner, a + m * row, row, step, b, ldb, c + m * ldc, ldc);
+}
+
+// The same for any number of rows and `cols` columns, a multiple of kWidthStep. An element's sum runs over k
+// in order.
+template <bool kAccumulate>
+HWY_NOINLINE void block_product(int64_t rows, int64_t cols, int64_t inner, const float* a, int64_t row,
+                                int64_t step, const float* b, int64_t ldb, float* c, int64_t ldc) {
+  constexpr int kVectors = kLanes >= 16 ? 4 : 2;
+  int64_t n = 0;
+  for (; n + kVectors * kLanes <= cols; n += kVectors * kLanes) {
+    block_columns<kVectors, kAccumulate>(rows, inner, a, row, step, b + n, ldb, c + n, ldc);
+  }
+  for (; n < cols; n += kLanes)
+    block_columns<1, kAccumulate>(rows, inner, a, row, step, b + n, ldb, c + n, ldc);
+}
+
+// to[i][0, width) = factor · from[i][0, width) in f32, with zeros up to `ld`.
+template <typename T>
+HWY_INLINE void widen_rows(const T* from, int64_t stride, int64_t rows, int64_t width, float factor,
+                           float* to, int64_t ld) {
+  for (int64_t i = 0; i < rows; ++i) {
+    const T* source = from + i * stride;
+    float* target = to + i * ld;
+    pieces(0, width, [&](int64_t j, auto count) HWY_ATTR {
+      store(hn::Mul(load(source + j, count), splat(factor)), target + j, count);
+    });
+    std::fill(target + width, target + ld, 0.0f);
+  }
+}
+
+// to[d][i] = from[i][d] for i < rows, zeros in the lanes up to kBlock.
+HWY_INLINE void transpose_to_lanes(const float* from, int64_t ld, int64_t rows, int64_t width, float* to) {
+  for (int64_t d = 0; d < width; ++d) {
+    for (int64_t i = 0; i < rows; ++i) to[d * kBlock + i] = from[i * ld + d];
+    std::fill(to + d * kBlock + rows, to + (d + 1) * kBlock, 0.0f);
+  }
+}
+
+// Rows of keys or values in f32: the tensor itself, or a widened copy in `buffer` of `width` floats a row.
+struct WideRows {
+  const float* data;
+  int64_t stride;
+};
+template <typename T>
+HWY_INLINE WideRows wide_rows(const T* from, int64_t stride, int64_t rows, int64_t width, float* buffer) {
+  if constexpr (std::is_same_v<T, float>) {
+    return {from, stride};
+  } else {
+    widen_rows(from, stride, rows, width, 1.0f, buffer, width);
+    return {buffer, width};
+  }
+}
+
+// Hands out pieces of one worker's scratch memory, each starting on a cache line; without memory it only
+// counts.
+class Carver {
+ public:
+  explicit Carver(float* start) : start_(start) {}
+  float* take(int64_t floats) {
+    float* piece = start_ == nullptr ? nullptr : start_ + taken_;
+    taken_ += padded_width(floats);
+    return piece;
+  }
+  int64_t taken() const { return taken_; }
+
+ private:
+  float* start_;
+  int64_t taken_ = 0;
+};
+
+}  // namespace octant::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif

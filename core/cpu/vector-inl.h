@@ -1,0 +1,177 @@
+// What every vector kernel shares: whole and partial loads and stores through f32, exp, and sums of fixed
+// order.
+//
+// Included once for each instruction set (Highway's foreach_target), hence the toggled guard. A loop over a
+// range runs `pieces`: its body gets Whole for full vectors and a count for the last, shorter one, and the
+// same arithmetic serves both, so an element has the same bits wherever its range was cut. A partial load
+// fills the missing lanes with zeros.
+#if defined(OCTANT_CORE_CPU_VECTOR_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef OCTANT_CORE_CPU_VECTOR_INL_H_
+#undef OCTANT_CORE_CPU_VECTOR_INL_H_
+#else
+#define OCTANT_CORE_CPU_VECTOR_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "core/math/float16.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace octant::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using F32 = hn::ScalableTag<float>;
+using VecF = hn::Vec<F32>;
+using Bits16 = hn::Rebind<uint16_t, F32>;
+using Bits32 = hn::Rebind<uint32_t, F32>;
+inline constexpr int64_t kLanes = HWY_LANES(float);
+
+// The count of a full vector, known to the compiler.
+struct Whole {
+  constexpr operator int64_t() const { return kLanes; }
+};
+
+HWY_INLINE VecF splat(float value) {
+  return hn::Set(F32(), value);
+}
+
+HWY_INLINE VecF load(const float* p, Whole) {
+  return hn::LoadU(F32(), p);
+}
+HWY_INLINE void store(VecF v, float* p, Whole) {
+  hn::StoreU(v, F32(), p);
+}
+
+HWY_INLINE VecF load(const BFloat16* p, Whole) {
+  const auto bits = hn::LoadU(Bits16(), &p->bits);
+  return hn::BitCast(F32(), hn::ShiftLeft<16>(hn::PromoteTo(Bits32(), bits)));
+}
+HWY_INLINE void store(VecF v, BFloat16* p, Whole) {
+  const Bits32 d;
+  const auto bits = hn::BitCast(d, v);
+  const auto upper = hn::ShiftRight<16>(bits);
+  const auto odd = hn::And(upper, hn::Set(d, 1u));
+  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(d, 0x7FFFu))));
+  const auto quiet = hn::Or(upper, hn::Set(d, 0x40u));
+  const auto chosen = hn::IfThenElse(hn::RebindMask(d, hn::IsNaN(v)), quiet, rounded);
+#if HWY_TARGET == HWY_SCALAR
+  p->bits = static_cast<uint16_t>(hn::GetLane(chosen));
+#else
+  hn::StoreU(hn::TruncateTo(Bits16(), chosen), Bits16(), &p->bits);
+#endif
+}
+
+// Processors with AVX2 convert Float16; elsewhere the scalar functions do, lane by lane.
+HWY_INLINE VecF load(const Float16* p, Whole) {
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+  alignas(64) float lanes[kLanes];
+  for (int64_t i = 0; i < kLanes; ++i) lanes[i] = widen(p[i]);
+  return hn::Load(F32(), lanes);
+#else
+  const hn::Rebind<hwy::float16_t, F32> d;
+  return hn::PromoteTo(F32(), hn::BitCast(d, hn::LoadU(Bits16(), &p->bits)));
+#endif
+}
+HWY_INLINE void store(VecF v, Float16* p, Whole) {
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+  alignas(64) float lanes[kLanes];
+  hn::Store(v, F32(), lanes);
+  for (int64_t i = 0; i < kLanes; ++i) p[i] = narrow<Float16>(lanes[i]);
+#else
+  const hn::Rebind<hwy::float16_t, F32> d;
+  hn::StoreU(hn::BitCast(Bits16(), hn::DemoteTo(d, v)), Bits16(), &p->bits);
+#endif
+}
+
+template <typename T>
+HWY_INLINE VecF load(const T* p, int64_t count) {
+  alignas(64) T buffer[kLanes] = {};
+  std::memcpy(buffer, p, static_cast<size_t>(count) * sizeof(T));
+  return load(buffer, Whole());
+}
+template <typename T>
+HWY_INLINE void store(VecF v, T* p, int64_t count) {
+  alignas(64) T buffer[kLanes];
+  store(v, buffer, Whole());
+  std::memcpy(p, buffer, static_cast<size_t>(count) * sizeof(T));
+}
+
+// v where the lane is one of the first `count`, else `other`.
+HWY_INLINE VecF keep_first(VecF v, VecF, Whole) {
+  return v;
+}
+HWY_INLINE VecF keep_first(VecF v, VecF other, int64_t count) {
+  return hn::IfThenElse(hn::FirstN(F32(), static_cast<size_t>(count)), v, other);
+}
+
+// f(i, count) for the consecutive pieces of [begin, end).
+template <typename F>
+HWY_INLINE void pieces(int64_t begin, int64_t end, const F& f) {
+  int64_t i = begin;
+  for (; i + kLanes <= end; i += kLanes) f(i, Whole());
+  if (i < end) f(i, end - i);
+}
+
+// Sum of the n values that f(i, count) gives as vectors, in an order that depends on n alone.
+template <typename F>
+HWY_INLINE float sum_of(int64_t n, const F& f) {
+  VecF s0 = splat(0.0f), s1 = s0, s2 = s0, s3 = s0;
+  int64_t i = 0;
+  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+    s0 = hn::Add(s0, f(i, Whole()));
+    s1 = hn::Add(s1, f(i + kLanes, Whole()));
+    s2 = hn::Add(s2, f(i + 2 * kLanes, Whole()));
+    s3 = hn::Add(s3, f(i + 3 * kLanes, Whole()));
+  }
+  for (; i + kLanes <= n; i += kLanes) s0 = hn::Add(s0, f(i, Whole()));
+  if (i < n) s1 = hn::Add(s1, keep_first(f(i, n - i), splat(0.0f), n - i));
+  return hn::GetLane(hn::SumOfLanes(F32(), hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+}
+
+// The larger of two; a NaN on either side stays.
+HWY_INLINE VecF max_or_nan(VecF a, VecF b) {
+  const VecF larger = hn::IfThenElse(hn::Gt(a, b), a, b);
+  return hn::IfThenElse(hn::IsNaN(a), a, larger);
+}
+
+// e^x within about one unit in the last place, over the whole range: 0 below -104, infinity above 89, NaN
+// kept. With x = n ln 2 + r, |r| <= ln(2)/2, the polynomial is the single-precision one of the Cephes library
+// (Moshier 1989).
+HWY_INLINE VecF exp_of(VecF x) {
+  const F32 d;
+  const hn::RebindToSigned<F32> di;
+  const VecF low = hn::IfThenElse(hn::Lt(x, splat(-104.0f)), splat(-104.0f), x);
+  const VecF limited = hn::IfThenElse(hn::Gt(low, splat(89.0f)), splat(89.0f), low);
+  const VecF safe = hn::IfThenElseZero(hn::Eq(x, x), limited);
+  const VecF n = hn::Round(hn::Mul(safe, splat(1.44269504088896341f)));
+  VecF r = hn::NegMulAdd(n, splat(0.693359375f), safe);
+  r = hn::NegMulAdd(n, splat(-2.12194440e-4f), r);
+  VecF p = splat(1.9875691500e-4f);
+  p = hn::MulAdd(p, r, splat(1.3981999507e-3f));
+  p = hn::MulAdd(p, r, splat(8.3334519073e-3f));
+  p = hn::MulAdd(p, r, splat(4.1665795894e-2f));
+  p = hn::MulAdd(p, r, splat(1.6666665459e-1f));
+  p = hn::MulAdd(p, r, splat(5.0000001201e-1f));
+  p = hn::Add(hn::MulAdd(p, hn::Mul(r, r), r), splat(1.0f));
+  // 2^n in two factors: n reaches -150 and 128, past what one exponent field holds.
+  const auto whole = hn::ConvertTo(di, n);
+  const auto half = hn::ShiftRight<1>(whole);
+  const auto bias = hn::Set(di, 127);
+  const VecF scale1 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
+  const VecF scale2 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Sub(whole, half), bias)));
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::Mul(hn::Mul(p, scale1), scale2));
+}
+
+// 1 / (1 + e^-x).
+HWY_INLINE VecF sigmoid_of(VecF x) {
+  const VecF one = splat(1.0f);
+  return hn::Div(one, hn::Add(one, exp_of(hn::Neg(x))));
+}
+
+}  // namespace octant::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,45 @@
+// One rank's device: a backend, its memory ledger, and the allocator that turns bytes into tensors.
+//
+//   Device device(cpu::make_backend({.threads = 1}), /*memory_limit=*/0);
+//   Tensor x = device.allocate({M, C}, DType::kF32, MemoryKind::kActivations);
+//
+// Memory that a dead tensor gives back is kept by size class and reused, so a training step in its steady state asks the
+// system for nothing; the ledger counts what tensors hold. Used by one rank's thread alone. The device must outlive its tensors.
+#pragma once
+
+#include <memory>
+
+#include "core/backend.h"
+#include "core/memory_ledger.h"
+#include "core/tensor.h"
+
+namespace octant {
+
+class Device {
+ public:
+  // `memory_limit` in bytes, 0 = none.
+  Device(std::unique_ptr<Backend> backend, int64_t memory_limit);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  Backend& ops() { return *backend_; }
+  Stream compute() const { return Stream{0}; }
+  MemoryLedger& ledger() { return ledger_; }
+  const MemoryLedger& ledger() const { return ledger_; }
+
+  // Uninitialised. Throws MemoryError past the budget.
+  Tensor allocate(const Shape& shape, DType dtype, MemoryKind kind);
+  Tensor allocate_zeroed(const Shape& shape, DType dtype, MemoryKind kind);
+
+  // Times the system was asked for memory since the device was made.
+  int64_t system_allocations() const;
+
+ private:
+  class Pool;
+  std::unique_ptr<Backend> backend_;
+  MemoryLedger ledger_;
+  std::shared_ptr<Pool> pool_;
+};
+
+}  // namespace octant

@@ -1,0 +1,47 @@
+// The first and the last unit of a model: ids to the residual stream, the residual stream to the loss.
+#pragma once
+
+#include <optional>
+
+#include "megatron/dropout.h"
+#include "megatron/norm.h"
+#include "megatron/vocabulary.h"
+
+namespace octant {
+
+// Word embedding, learned positions where the family has them, dropout. `x` of forward is ignored.
+class EmbeddingModule : public Module {
+ public:
+  // `positions` (T, C), replicated; null for rotary families.
+  EmbeddingModule(const LayerContext& context, Parameter* words, Parameter* positions, float dropout)
+      : context_(context), words_(context, words), positions_(positions), dropout_(context, dropout, /*layer=*/-1, /*site=*/0) {}
+  Tensor forward(const Tensor& x, const MicroBatch&, Stash&) override;
+  Tensor backward_input(const Tensor& dy, const MicroBatch&, Stash&) override;
+  void backward_weight(Stash&) override {}
+
+ private:
+  const LayerContext& context_;
+  VocabParallelEmbedding words_;
+  Parameter* positions_;
+  ResidualDropout dropout_;
+};
+
+// Final norm, projection onto the vocabulary, masked cross-entropy. forward adds to the loss and returns an undefined tensor;
+// `dy` of backward_input is ignored: the gradient starts here, from context.loss_seed.
+class HeadModule : public Module {
+ public:
+  HeadModule(const LayerContext& context, Norm norm, Parameter* table) : norm_(std::move(norm)), head_(context, table) {}
+  Tensor forward(const Tensor& x, const MicroBatch&, Stash&) override;
+  Tensor backward_input(const Tensor& dy, const MicroBatch&, Stash&) override;
+  void backward_weight(Stash&) override;
+
+  void set_loss(const Tensor& loss) { loss_ = loss; }
+  Tensor logits(const Tensor& x, const MicroBatch& micro_batch);
+
+ private:
+  Norm norm_;
+  VocabParallelHead head_;
+  Tensor loss_;
+};
+
+}  // namespace octant

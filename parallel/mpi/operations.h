@@ -1,0 +1,99 @@
+// The operations of the mpi transport: direct exchanges of pieces, summed here in rank order when all have
+// arrived.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/device.h"
+#include "parallel/communicator.h"
+#include "parallel/engine.h"
+#include "parallel/fingerprint.h"
+#include "parallel/mpi/notices.h"
+#include "parallel/mpi/session.h"
+#include "parallel/mpi/transfers.h"
+#include "parallel/operation.h"
+
+namespace octant::mpi {
+
+// What every operation of a group is made from.
+struct Site {
+  Engine& engine;
+  Device& device;
+  const Channels& channels;
+  const Notices& notices;
+  std::string group;
+  std::vector<int> members;
+  int rank = 0;
+  int64_t number = 0;  // of the group, for tags
+  bool verify = false;
+};
+using SitePtr = std::shared_ptr<const Site>;
+
+class MpiOperation : public Operation {
+ public:
+  // With verification the ranks exchange fingerprints first; the data waits for them.
+  void begin();
+
+  bool progress() override;
+  void withdraw() noexcept override { transfers_.cancel(); }
+  void check_peers() override;
+  bool still_verifying() const override { return verify_; }
+  std::string waiting_for() const override;
+
+ protected:
+  MpiOperation(const SitePtr& site, const Fingerprint& call, bool verify = true)
+      : Operation(site->engine), site_(site), call_(call), verify_(verify && site->verify) {}
+
+  // Posts the first messages.
+  virtual void post() = 0;
+  // All posted messages have arrived and left; posts more and returns true, or false when it is done.
+  virtual bool advance() { return false; }
+
+  int size() const { return static_cast<int>(site_->members.size()); }
+  int rank() const { return site_->rank; }
+  Device& device() const { return site_->device; }
+  void send_to(int peer, const void* data, int64_t bytes, Phase phase = Phase::kExchange);
+  void receive_from(int peer, void* data, int64_t bytes, Phase phase = Phase::kExchange);
+  int tag(Phase phase) const { return collective_tag(site_->number, phase, call_.sequence); }
+  void copy(void* to, const void* from, int64_t bytes);
+  // The peers of this rank, nearest above first, so that not all send to one at a time.
+  int peer(int step) const { return (rank() + step) % size(); }
+  int world_rank(int place) const { return site_->members[static_cast<size_t>(place)]; }
+
+  const Site& site() const { return *site_; }
+  const Fingerprint& call() const { return call_; }
+  Transfers transfers_;
+
+ private:
+  void compare_fingerprints();
+
+  SitePtr site_;
+  Fingerprint call_;
+  bool verify_;
+  std::vector<Fingerprint> fingerprints_;
+  std::optional<Engine::Clock::time_point> peer_ended_;
+};
+
+using Results = std::shared_ptr<std::vector<std::string>>;
+
+std::shared_ptr<Operation> make_all_reduce(const SitePtr& site, std::vector<Tensor> tensors,
+                                           const Fingerprint& call);
+std::shared_ptr<Operation> make_reduce_scatter(const SitePtr& site, std::vector<ReduceScatterPiece> pieces,
+                                               const Fingerprint& call);
+std::shared_ptr<Operation> make_all_gather(const SitePtr& site, std::vector<AllGatherPiece> pieces,
+                                           const Fingerprint& call);
+std::shared_ptr<Operation> make_broadcast(const SitePtr& site, const Tensor& tensor, const Fingerprint& call);
+std::shared_ptr<Operation> make_all_to_all(const SitePtr& site, const Tensor& input, const Tensor& output,
+                                           const Fingerprint& call);
+std::shared_ptr<Operation> make_send(const SitePtr& site, const Tensor& tensor, int to, int tag,
+                                     const Fingerprint& call);
+std::shared_ptr<Operation> make_receive(const SitePtr& site, const Tensor& tensor, int from, int tag,
+                                        const Fingerprint& call);
+std::shared_ptr<Operation> make_barrier(const SitePtr& site, const Fingerprint& call);
+std::shared_ptr<Operation> make_exchange(const SitePtr& site, std::string bytes, bool equal_lengths,
+                                         Results results, const Fingerprint& call);
+
+}  // namespace octant::mpi

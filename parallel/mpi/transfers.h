@@ -1,0 +1,46 @@
+// The messages of one operation that are on their way: non-blocking sends and receives, tested together.
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace octant::mpi {
+
+class Transfers {
+ public:
+  // Longer messages are cut: MPI counts in int.
+  static constexpr int64_t kLargestMessage = int64_t{64} << 20;
+
+  // The buffers must live until idle(), or after cancel() until the world has ended.
+  void send(MPI_Comm channel, const void* data, int64_t bytes, int peer, int tag);
+  void receive(MPI_Comm channel, void* data, int64_t bytes, int peer, int tag);
+  // The same for a message that carries nothing and whose arrival counts.
+  void send_empty(MPI_Comm channel, int peer, int tag);
+  void receive_empty(MPI_Comm channel, int peer, int tag);
+
+  // True when any message arrived or left. Throws BugError when one is not as long as expected.
+  bool test();
+  bool idle() const { return open_ == 0; }
+  // The ranks whose messages have not arrived, and those that have not taken ours.
+  std::vector<int> awaited() const;
+
+  void cancel() noexcept;
+
+ private:
+  struct Expected {
+    int peer = 0;
+    int bytes = -1;  // -1: a send
+  };
+  void post_send(MPI_Comm channel, const void* data, int bytes, int peer, int tag);
+  void post_receive(MPI_Comm channel, void* data, int bytes, int peer, int tag);
+
+  std::vector<MPI_Request> requests_;
+  std::vector<Expected> expected_;
+  std::vector<int> finished_;
+  std::vector<MPI_Status> statuses_;
+  int open_ = 0;
+};
+
+}  // namespace octant::mpi

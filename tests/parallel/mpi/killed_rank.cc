@@ -1,0 +1,17 @@
+// A job whose rank 1 kills itself while the others wait for it. mpirun must end them.
+#include <csignal>
+
+#include "core/cpu/cpu_backend.h"
+#include "parallel/world.h"
+
+int main() {
+  using namespace octant;
+  const auto device = [](int) { return std::make_unique<Device>(cpu::make_backend({.threads = 1}), 0); };
+  return mpi::run({}, device,
+                  [](World& world) {
+                    world.communicator().barrier().wait();
+                    if (world.rank() == 1) std::raise(SIGKILL);
+                    world.communicator().barrier().wait();
+                  })
+      .exit_code;
+}

@@ -1,0 +1,42 @@
+#include "train/setup.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <string>
+
+#include "core/cpu/cpu_backend.h"
+
+namespace octant {
+
+int usable_cores() {
+  cpu_set_t set;
+  int cores = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+  // A control group may grant less time than the affinity mask has cores: "max 100000" or "150000 100000".
+  std::ifstream file("/sys/fs/cgroup/cpu.max");
+  std::string quota;
+  double period = 0;
+  if (file >> quota >> period && quota != "max" && period > 0)
+    cores = std::min(cores, std::max(1, static_cast<int>(std::ceil(std::stod(quota) / period))));
+  return std::max(1, cores);
+}
+
+int threads_per_rank(const Job& job, int local_ranks) {
+  if (job.device.threads_per_rank > 0) return job.device.threads_per_rank;
+  return std::max(1, usable_cores() / std::max(1, local_ranks));
+}
+
+DeviceFactory device_factory(const Job& job, int local_ranks) {
+  const int threads = threads_per_rank(job, local_ranks);
+  const int64_t limit = job.device.memory_limit;
+  return [threads, limit](int) { return std::make_unique<Device>(cpu::make_backend({.threads = threads}), limit); };
+}
+
+WorldOptions world_options(const Job& job) {
+  return {.verify_collectives = job.debug.verify_collectives,
+          .collective_timeout_seconds = job.debug.collective_timeout_seconds};
+}
+
+}  // namespace octant

@@ -1,0 +1,21 @@
+// What a rank needs before it can train: a device of the job's kind, the loader of its data.
+#pragma once
+
+#include <memory>
+
+#include "core/device.h"
+#include "job/job.h"
+#include "parallel/world.h"
+
+namespace octant {
+
+// Worker threads of a rank: the job's, or for 0 the cores that this process may use divided by the ranks on this machine, at least one.
+int threads_per_rank(const Job& job, int local_ranks);
+// Cores that this process may run on (affinity and control groups respected).
+int usable_cores();
+
+// A factory of devices for threads::run and mpi::run.
+DeviceFactory device_factory(const Job& job, int local_ranks);
+WorldOptions world_options(const Job& job);
+
+}  // namespace octant
