@@ -1,8 +1,7 @@
 // Which checkpoint a person means by a folder: a checkpoint itself, a run's folder of checkpoints, or a run's
 // output folder. Of several the newest complete one.
 //
-//   std::filesystem::path folder = find_checkpoint("runs/quickstart");     //
-//   runs/quickstart/checkpoints/step_00000200
+//   find_checkpoint("runs/quickstart");     // "runs/quickstart/checkpoints/step_00000200"
 #pragma once
 
 #include <filesystem>

@@ -11,12 +11,24 @@
 namespace octant {
 namespace {
 
-LoadedSpec load(const JobArguments& arguments) {
-  if (!arguments.job.empty()) return load_spec(arguments.job, arguments.sets);
-  if (arguments.checkpoint.empty())
-    throw UserError("no job was given; name a job spec, such as examples/quickstart.pbtxt");
-  const std::string folder = find_checkpoint(arguments.checkpoint).string();
+// The stored spec is the effective one. Its accumulation follows from the other numbers, and has to follow
+// them still when --set changes one of them.
+LoadedSpec load_stored(const std::string& folder) {
   LoadedSpec loaded = parse_spec_text(read_manifest(folder).job_spec(), folder + " (its job)");
+  if (loaded.message.has_batch()) loaded.message.mutable_batch()->clear_gradient_accumulation_steps();
+  return loaded;
+}
+
+LoadedSpec load(const JobArguments& arguments) {
+  if (arguments.job.empty() && arguments.checkpoint.empty())
+    throw UserError("no job was given; name a job spec, such as examples/quickstart.pbtxt");
+  const std::string folder =
+      arguments.checkpoint.empty() ? std::string() : find_checkpoint(arguments.checkpoint).string();
+  LoadedSpec loaded = arguments.job.empty() ? load_stored(folder) : load_spec(arguments.job);
+  if (arguments.begins_there && !folder.empty()) {
+    apply_override("checkpoint.resume=AUTO", loaded);
+    apply_override("checkpoint.resume_from=" + folder, loaded);
+  }
   for (const std::string& assignment : arguments.sets) apply_override(assignment, loaded);
   return loaded;
 }

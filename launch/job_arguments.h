@@ -3,8 +3,7 @@
 //
 //   auto arguments = std::make_shared<JobArguments>();
 //   add_job_arguments(*verb, *arguments);               // when the command line is declared
-//   Job job = load_job(*arguments);                     // in the action; throws UserError with everything
-//   that is wrong
+//   Job job = load_job(*arguments);                     // in the action; throws UserError with all errors
 #pragma once
 
 #include <optional>
@@ -22,8 +21,8 @@ namespace octant {
 struct JobArguments {
   std::string job;                // empty: not given
   std::vector<std::string> sets;  // path.to.field=value, in their order
-  std::string checkpoint;  // empty: not given; else as given, or the checkpoint's own folder once it has been
-                           // looked for
+  std::string checkpoint;         // empty: not given
+  bool begins_there = false;      // training begins at the checkpoint, whatever the spec says about resuming
 };
 
 void add_job_arguments(CLI::App& verb, JobArguments& arguments);

@@ -111,7 +111,7 @@ void save_checkpoint(TrainingEngine& engine, const Progress& progress, uint64_t 
   }
 }
 
-std::optional<ResumePoint> find_resume_point(World& world, const Job& job) {
+ResumePoint find_resume_point(World& world, const Job& job) {
   std::string chosen;
   ResumePoint point;
   world.agree("looking for a checkpoint", [&] {
@@ -142,8 +142,6 @@ std::optional<ResumePoint> find_resume_point(World& world, const Job& job) {
     }
   });
   const std::vector<std::string> told = world.communicator().all_gather(chosen);
-  if (told.front().empty() && point.notices.empty()) return std::nullopt;
-  if (told.front().empty()) return std::nullopt;
   point.folder = told.front();
   return point;
 }

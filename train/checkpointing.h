@@ -25,12 +25,12 @@ void save_checkpoint(TrainingEngine& engine, const Progress& progress, uint64_t 
 
 // Where the job says to begin.
 struct ResumePoint {
-  std::filesystem::path folder;
+  std::filesystem::path folder;      // empty: none is complete, so the start is a fresh one
   std::vector<std::string> notices;  // incomplete ones that were passed over, and why
 };
-// Decided on rank 0 and told to all. None: a fresh start. DataError where resume is REQUIRED and there is nothing, where resume_from is not
+// Decided on rank 0 and told to all; the notices are rank 0's. DataError where resume is REQUIRED and there is nothing, where resume_from is not
 // complete, and where NEVER meets checkpoints of an earlier run.
-std::optional<ResumePoint> find_resume_point(World& world, const Job& job);
+ResumePoint find_resume_point(World& world, const Job& job);
 
 struct Resumed {
   Progress progress;

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
+#include "checkpoint/folder.h"
 #include "data/batch_loader.h"
 #include "train/checkpointing.h"
 #include "train/console.h"
@@ -47,6 +49,7 @@ class Trainer {
     }
     if (stopped && progress_.step != saved_step_) save();
     console_.finish();
+    if (job_.data.on_error == OnDataError::kSkip) report_left_out();
     const std::string summary = run_summary(*engine_, progress_.step - first, seconds_since(begin));
     world_.agree("writing the summary", [&] {
       if (folder_) folder_->write_summary(summary);
@@ -57,7 +60,10 @@ class Trainer {
  private:
   void open() {
     world_.agree("opening the output folder", [&] {
-      if (world_.rank() == 0) folder_ = std::make_unique<RunFolder>(job_);
+      if (world_.rank() != 0) return;
+      folder_ = std::make_unique<RunFolder>(job_);
+      // Under the lock: what a run that died has left half saved.
+      if (job_.checkpoint.interval > 0) remove_dead_saves(job_.checkpoint.dir);
     });
     world_.agree("opening the log", [&] { log_ = make_rank_log(job_.output_dir, world_.rank()); });
     world_.agree("opening the data", [&] {
@@ -67,20 +73,20 @@ class Trainer {
             "training.eval_interval is set but there is no validation split; set data.validation_fraction, give data.validation sources, or "
             "set training.eval_interval=0");
     });
-    const std::optional<ResumePoint> resume = find_resume_point(world_, job_);
+    const ResumePoint resume = find_resume_point(world_, job_);
     engine_ = std::make_unique<TrainingEngine>(job_, world_, TrainingEngine::Purpose::kTrain);
     cut_.data_rank = engine_->groups().at.data;
     std::vector<std::string> notices = job_.notices;
     for (const std::string& notice : data_->notices()) notices.push_back(notice);
+    notices.insert(notices.end(), resume.notices.begin(), resume.notices.end());
     std::string start = "first weights from the seed";
-    if (resume) {
-      const Resumed resumed = load_checkpoint(*engine_, resume->folder, data_->fingerprint());
+    if (!resume.folder.empty()) {
+      const Resumed resumed = load_checkpoint(*engine_, resume.folder, data_->fingerprint());
       progress_ = resumed.progress;
       saved_step_ = progress_.step;
       if (job_.checkpoint.weights_only) saved_step_ = -1;
-      start = job_.checkpoint.weights_only ? fmt::format("weights of {}; step, moments and data position afresh", resume->folder.string())
-                                           : fmt::format("{} (step {})", resume->folder.string(), progress_.step);
-      notices.insert(notices.end(), resume->notices.begin(), resume->notices.end());
+      start = job_.checkpoint.weights_only ? fmt::format("weights of {}; step, moments and data position afresh", resume.folder.string())
+                                           : fmt::format("{} (step {})", resume.folder.string(), progress_.step);
       for (const std::string& change : resumed.notices) notices.push_back("changed since the checkpoint: " + change);
     } else {
       engine_->initialize();
@@ -116,6 +122,21 @@ class Trainer {
     }
     stopped = control[0] != 0;
     return batch;
+  }
+
+  // Of `data.on_error: SKIP`. The ranks of one data coordinate read the same, so one of them counts.
+  void report_left_out() {
+    const SkippedSamples mine = data_->skipped();
+    for (const std::string& reason : mine.first) log_->warn("a sample was left out: {}", reason);
+    const Coordinates at = engine_->groups().at;
+    int64_t total = at.tensor == 0 && at.pipeline == 0 ? mine.samples : 0;
+    world_.communicator().all_reduce(std::span<int64_t>(&total, 1), ReduceOp::kSum);
+    const std::vector<std::string> reasons =
+        world_.communicator().all_gather(mine.first.empty() ? std::string() : mine.first.front());
+    const auto first = std::find_if(reasons.begin(), reasons.end(), [](const std::string& reason) { return !reason.empty(); });
+    if (total > 0)
+      console_.line(fmt::format("note: data.on_error SKIP left out {} sample{} (each data rank counts those that it met), such as {}", total,
+                                total == 1 ? "" : "s", *first));
   }
 
   void train_step(const Batch& batch) {

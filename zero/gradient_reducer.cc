@@ -45,21 +45,15 @@ void GradientReducer::begin_step() {
 void GradientReducer::prepare(int unit) {
   if (!passing()) return;
   for (int index : stage_.units()[static_cast<size_t>(unit)].parameter_units) {
-    Tensor& buffer = passing_[static_cast<size_t>(index)];
-    if (buffer.defined()) {
-      // A tied unit at its second site goes on; a buffer on its way from the micro-batch before is waited for first.
-      bool busy = false;
-      for (int bucket : buckets_of_[static_cast<size_t>(index)]) {
-        if (!buckets_[static_cast<size_t>(bucket)].under_way) continue;
-        busy = true;
-        complete(buckets_[static_cast<size_t>(bucket)]);
-      }
-      if (!busy) continue;
-    }
-    if (!buffer.defined())
-      buffer = state_.device().allocate_zeroed({state_.layouts()[static_cast<size_t>(index)].padded}, state_.config().gradients,
-                                               MemoryKind::kCommunication);
-    state_.bind_gradients(index, buffer);
+    Passing& passing = passing_[static_cast<size_t>(index)];
+    if (passing.filling) continue;  // a tied unit at its second site
+    // What the micro-batch before left under way must arrive first: sums keep the order of micro-batches.
+    for (int bucket : buckets_of_[static_cast<size_t>(index)]) complete(buckets_[static_cast<size_t>(bucket)]);
+    passing.buffer = state_.device().allocate_zeroed({state_.layouts()[static_cast<size_t>(index)].padded}, state_.config().gradients,
+                                                     MemoryKind::kCommunication);
+    passing.filling = true;
+    passing.pending = static_cast<int>(buckets_of_[static_cast<size_t>(index)].size());
+    state_.bind_gradients(index, passing.buffer);
   }
 }
 
@@ -72,6 +66,7 @@ void GradientReducer::ready(int unit, bool last) {
 }
 
 void GradientReducer::parameter_unit_ready(int unit) {
+  passing_[static_cast<size_t>(unit)].filling = false;
   // Counted in all its buckets before any leaves: a bucket that completes at once must not free a buffer that another still needs.
   for (int index : buckets_of_[static_cast<size_t>(unit)]) --buckets_[static_cast<size_t>(index)].waiting;
   for (int index : buckets_of_[static_cast<size_t>(unit)]) {
@@ -86,7 +81,7 @@ void GradientReducer::launch(BucketState& bucket) {
   std::vector<Tensor> tensors;
   for (const BucketPiece& at : bucket.bucket.pieces) {
     const FlatUnit& layout = state_.layouts()[static_cast<size_t>(at.unit)];
-    const Tensor& source = passing() ? passing_[static_cast<size_t>(at.unit)] : state_.unit(at.unit).gradients;
+    const Tensor& source = passing() ? passing_[static_cast<size_t>(at.unit)].buffer : state_.unit(at.unit).gradients;
     if (whole) {
       if (at.count == layout.slice) {
         tensors.push_back(source);
@@ -115,34 +110,25 @@ void GradientReducer::complete(BucketState& bucket) {
   bucket.under_way = false;
   if (!passing()) return;
   for (const BucketPiece& at : bucket.bucket.pieces) {
-    Tensor& buffer = passing_[static_cast<size_t>(at.unit)];
-    if (state_.config().stage == 0) {
-      const FlatUnit& layout = state_.layouts()[static_cast<size_t>(at.unit)];
-      for (int rank = 0; rank < data_.size(); ++rank) {
-        const int64_t first = layout.slice * rank + at.offset;
-        const Tensor target = state_.unit(at.unit).gradients.flat(first, at.count);
-        state_.device().ops().cast(state_.device().compute(), {.n = at.count,
-                                                               .in = buffer.flat(first, at.count).data(),
-                                                               .in_dtype = buffer.dtype(),
-                                                               .out = target.data(),
-                                                               .out_dtype = target.dtype(),
-                                                               .accumulate = true});
-      }
-    }
-    // The buffer goes when the last bucket that carries a piece of it has arrived.
-    const std::vector<int>& of = buckets_of_[static_cast<size_t>(at.unit)];
-    const bool done = std::none_of(of.begin(), of.end(), [&](int index) {
-      const BucketState& other = buckets_[static_cast<size_t>(index)];
-      return other.under_way;
-    });
-    const bool all_launched = std::all_of(of.begin(), of.end(), [&](int index) {
-      const BucketState& other = buckets_[static_cast<size_t>(index)];
-      return other.waiting == other.units;
-    });
-    if (done && all_launched) {
-      buffer.reset();
-      state_.bind_gradients(at.unit, state_.whole_gradients() ? state_.unit(at.unit).gradients : Tensor());
-    }
+    Passing& passing = passing_[static_cast<size_t>(at.unit)];
+    if (state_.config().stage == 0) add_to_whole(at, passing.buffer);
+    if (--passing.pending > 0) continue;
+    passing.buffer.reset();
+    state_.bind_gradients(at.unit, state_.whole_gradients() ? state_.unit(at.unit).gradients : Tensor());
+  }
+}
+
+void GradientReducer::add_to_whole(const BucketPiece& at, const Tensor& sums) {
+  const FlatUnit& layout = state_.layouts()[static_cast<size_t>(at.unit)];
+  for (int rank = 0; rank < data_.size(); ++rank) {
+    const int64_t first = layout.slice * rank + at.offset;
+    const Tensor target = state_.unit(at.unit).gradients.flat(first, at.count);
+    state_.device().ops().cast(state_.device().compute(), {.n = at.count,
+                                                           .in = sums.flat(first, at.count).data(),
+                                                           .in_dtype = sums.dtype(),
+                                                           .out = target.data(),
+                                                           .out_dtype = target.dtype(),
+                                                           .accumulate = true});
   }
 }
 

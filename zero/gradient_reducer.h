@@ -35,11 +35,19 @@ class GradientReducer : public GradientSink {
     Work work;
     bool under_way = false;
   };
+  // A unit's gradients of one micro-batch, from its first backward site until the last of its buckets has arrived.
+  struct Passing {
+    Tensor buffer;
+    bool filling = false;  // its sites are still running
+    int pending = 0;       // buckets that carry a piece of it and have not arrived
+  };
   // Gradients pass through a buffer of their own rather than being accumulated in place.
   bool passing() const;
   void parameter_unit_ready(int unit);
   void launch(BucketState& bucket);
   void complete(BucketState& bucket);
+  // Stage 0 under MICRO_BATCH: adds a bucket piece's sums to the whole gradients.
+  void add_to_whole(const BucketPiece& at, const Tensor& sums);
 
   TrainingState& state_;
   ModelStage& stage_;
@@ -47,7 +55,7 @@ class GradientReducer : public GradientSink {
   std::vector<int> last_site_;  // parameter unit → the unit whose backward uses it last (the first in forward order)
   std::vector<BucketState> buckets_;
   std::vector<std::vector<int>> buckets_of_;  // parameter unit → buckets
-  std::vector<Tensor> passing_;               // parameter unit → passing buffer
+  std::vector<Passing> passing_;              // by parameter unit
 };
 
 }  // namespace octant

@@ -50,6 +50,7 @@ void add_check(CLI::App& app, VerbAction& chosen) {
       "check", "reports everything that is wrong with a job; prints it with all defaults; opens its data");
   auto arguments = std::make_shared<CheckArguments>();
   add_job_arguments(*verb, arguments->job);
+  verb->get_option("JOB")->excludes("--checkpoint");
   verb->add_option("--ranks", arguments->ranks, "also check that the job fits a world of this many ranks")
       ->check(CLI::PositiveNumber);
   verb->callback([arguments, &chosen] {

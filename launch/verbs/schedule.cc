@@ -71,6 +71,7 @@ void add_schedule(CLI::App& app, VerbAction& chosen) {
       app.add_subcommand("schedule", "prints a pipeline schedule, action by action, and draws its timeline");
   auto arguments = std::make_shared<ScheduleArguments>();
   add_job_arguments(*verb, arguments->job);
+  verb->get_option("JOB")->excludes("--checkpoint");
   verb->add_option("--stages", arguments->stages, "pipeline stages")->check(CLI::Range(1, 4096));
   verb->add_option("--micro-batches", arguments->micro_batches, "micro-batches of a step")
       ->check(CLI::Range(1, 1 << 20));

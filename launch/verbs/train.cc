@@ -53,6 +53,9 @@ void add_train(CLI::App& app, VerbAction& chosen) {
       "train", "trains a job: in this process with threads as ranks, or under mpirun with its processes");
   auto arguments = std::make_shared<JobArguments>();
   add_job_arguments(*verb, *arguments);
+  arguments->begins_there = true;
+  verb->get_option("--checkpoint")
+      ->description("begins at this checkpoint, or a run's newest; holds the job where no JOB is given");
   verb->callback([arguments, &chosen] {
     chosen = [arguments](Streams& streams) { return run_train(*arguments, streams); };
   });

@@ -9,15 +9,17 @@
 //   stderr once octant:
 //
 // A case runs in an empty folder of its own. Statements:
-//   file NAME            writes the lines after it that begin with "| " (or are "|") into NAME
-//   run COMMAND          runs it with sh; `octant` is the command under test, $SOURCE the repository. What
-//   follows is about it: exit N               its exit code; must be said stdout|stderr|FILE contains TEXT
-//   FILE: a file name that has a dot, or a path stdout|stderr|FILE lacks TEXT stdout|stderr|FILE matches
-//   REGEX      ECMAScript, anywhere stdout|stderr|FILE once TEXT          exactly one line holds it
-//   stdout|stderr|FILE ends TEXT          the last line begins with it
-//   stdout|stderr|FILE empty
-//   stdout|stderr|FILE equals OTHER       byte for byte the file OTHER
-//   stdout|stderr|FILE is xml             one well-formed element
+//   file NAME               writes the lines after it that begin with "| " (or are "|") into NAME
+//   run COMMAND             runs it with sh; `octant` is the command under test, $SOURCE the repository
+//   exit N                  the last command's exit code; must be said
+//   SUBJECT contains TEXT   SUBJECT: stdout or stderr of the last command, or a file (with a dot or a slash)
+//   SUBJECT lacks TEXT
+//   SUBJECT matches REGEX   ECMAScript, anywhere
+//   SUBJECT once TEXT       exactly one line holds it
+//   SUBJECT ends TEXT       the last line begins with it
+//   SUBJECT empty
+//   SUBJECT equals OTHER    byte for byte the file OTHER
+//   SUBJECT is xml          one well-formed element
 #pragma once
 
 #include <string>

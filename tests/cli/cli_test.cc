@@ -38,12 +38,14 @@ TEST_P(Commands, AnswerAsTheCaseSays) {
   for (const std::string& fault : run_case(test, folder_.string())) ADD_FAILURE() << fault;
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, Commands, testing::ValuesIn(case_files()), [](const auto& info) {
-  std::string name = fs::path(info.param).stem().string();
-  std::replace_if(
-      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+std::string test_name(const testing::TestParamInfo<std::string>& of) {
+  std::string name = fs::path(of.param).stem().string();
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
   return name;
-});
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Commands, testing::ValuesIn(case_files()), test_name);
 
 // The driver must be able to find fault.
 class Driver : public Commands {};

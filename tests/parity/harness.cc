@@ -16,21 +16,22 @@
 namespace octant::parity {
 
 std::string Layout::str() const {
-  return fmt::format("data {} tensor {} pipeline {} stage {} accumulation {}{}{}{} reduce_every {} reshard {} {}", data, tensor, pipeline,
+  return fmt::format("data {} tensor {} pipeline {} stage {} accumulation {}{}{}{} reduce_every {} reshard {} {} buckets {} {}", data, tensor, pipeline,
                      stage, accumulation, sequence_parallel ? " sequence-parallel" : "", recompute ? " recompute" : "",
-                     overlap ? "" : " no-overlap", reduce_every, reshard, schedule);
+                     overlap ? "" : " no-overlap", reduce_every, reshard, schedule, reduce_bucket, allgather_bucket);
 }
 
 Job make_job(const Case& model, const Layout& layout) {
   const bool gpt2 = model.family == "GPT2";
   std::string text = fmt::format(
       "name: 'parity' output_dir: 'unused' seed: {}\n"
-      "model {{ family: {} num_layers: {} hidden_size: 32 num_attention_heads: {} num_kv_heads: 4 ffn_hidden_size: {} vocab_size: {} "
+      "model {{ family: {} num_layers: {} hidden_size: {} num_attention_heads: {} num_kv_heads: {} ffn_hidden_size: {} vocab_size: {} "
       "sequence_length: {} tie_embeddings: {} dropout: {} }}\n"
       "data {{ train {{ text {{ path: 'unused' tokenizer {{ bytes {{}} }} }} }} }}\n"
       "parallel {{ data: {} tensor: {} pipeline: {} sequence_parallel: {} schedule: {} vocab_padding_multiple: {} }}\n"
       "zero_optimization {{ stage: {} overlap_comm: {} reduce_every: {} reshard_after_forward: {}",
-      model.seed, model.family, model.layers, gpt2 ? 4 : 8, gpt2 ? 128 : 88, kVocabulary, kSequence, gpt2, model.dropout, layout.data,
+      model.seed, model.family, model.layers, model.hidden, model.heads ? model.heads : gpt2 ? 4 : 8, model.kv_heads,
+      model.ffn ? model.ffn : gpt2 ? 128 : 88, kVocabulary, kSequence, gpt2, model.dropout, layout.data,
       layout.tensor, layout.pipeline, layout.sequence_parallel, layout.schedule, layout.vocab_padding_multiple, layout.stage,
       layout.overlap, layout.reduce_every, layout.reshard);
   if (layout.reduce_bucket) text += fmt::format(" reduce_bucket_size: {}", layout.reduce_bucket);
@@ -39,14 +40,14 @@ Job make_job(const Case& model, const Layout& layout) {
       " }}\nprecision {{ {} }}\nbatch {{ global_batch_size: {} gradient_accumulation_steps: {} }}\n"
       "optimizer {{ {} clip_grad_norm: {} }}\nactivation_checkpointing {{ mode: {} }}\ntraining {{ steps: {} }}\n"
       "learning_rate_schedule {{ decay: CONSTANT }}\ncheckpoint {{ interval: 0 }}\n",
-      model.precision, kGlobalBatch, layout.accumulation, model.optimizer, model.clip, layout.recompute ? "FULL" : "NONE", model.steps);
+      model.precision, model.global_batch, layout.accumulation, model.optimizer, model.clip, layout.recompute ? "FULL" : "NONE", model.steps);
   const Validation result = validate(parse_spec_text(text, "parity.pbtxt"));
   if (!result.job) throw UserError(format_errors(result.errors) + "\n" + text);
   return *result.job;
 }
 
-Batch make_batch(Device& device, const Layout& layout, int data_rank, int64_t step) {
-  const int64_t micro = kGlobalBatch / layout.data / layout.accumulation;
+Batch make_batch(Device& device, const Case& model, const Layout& layout, int data_rank, int64_t step) {
+  const int64_t micro = model.global_batch / layout.data / layout.accumulation;
   Batch batch;
   for (int m = 0; m < layout.accumulation; ++m) {
     std::vector<int32_t> tokens, targets;
@@ -104,15 +105,18 @@ void scatter(const StatePiece& piece, const float* from, std::vector<float>& glo
 void train_rank(World& world, const Job& job, const Case& model, const Layout& layout, Outcome& outcome) {
   TrainingEngine engine(job, world, TrainingEngine::Purpose::kTrain);
   engine.initialize();
+  world.traffic().clear();
   std::vector<StepReport> reports;
   const double rate = job.learning_rate.peak;
   for (int step = 0; step < model.steps; ++step)
-    reports.push_back(engine.step(make_batch(world.device(), layout, engine.groups().at.data, step), step, rate));
+    reports.push_back(engine.step(make_batch(world.device(), model, layout, engine.groups().at.data, step), step, rate));
   const std::lock_guard lock(outcome_mutex);
   outcome.peak_live.resize(static_cast<size_t>(world.size()));
-  outcome.peak_memory.resize(static_cast<size_t>(world.size()));
+  outcome.memory.resize(static_cast<size_t>(world.size()));
+  outcome.traffic.resize(static_cast<size_t>(world.size()));
   outcome.peak_live[static_cast<size_t>(world.rank())] = engine.peak_live_micro_batches();
-  outcome.peak_memory[static_cast<size_t>(world.rank())] = world.device().ledger().peak_total();
+  outcome.memory[static_cast<size_t>(world.rank())] = world.device().ledger();
+  outcome.traffic[static_cast<size_t>(world.rank())] = world.traffic();
   for (const StatePiece& piece : engine.state().pieces_to_write(engine.groups().at.pipeline == 0)) {
     scatter(piece, piece.weight, outcome.weights[piece.name]);
     if (piece.exp_avg != nullptr) scatter(piece, piece.exp_avg, outcome.exp_avg[piece.name]);

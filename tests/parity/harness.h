@@ -28,6 +28,8 @@ struct Case {
   int steps = 5;
   double dropout = 0.0;
   int layers = 5;
+  int hidden = 32, heads = 0, kv_heads = 4, ffn = 0;  // 0: the family's (GPT2 4 heads, ffn 128; LLAMA 8 heads, ffn 88)
+  int64_t global_batch = 16;
   uint64_t seed = 1234;
 };
 
@@ -51,17 +53,17 @@ struct Outcome {
   std::vector<double> losses, norms, loss_scales;
   std::map<std::string, std::vector<float>> weights, exp_avg;  // by logical name, global and unpadded
   std::vector<int> peak_live;                                  // by rank
-  std::vector<int64_t> peak_memory;                            // by rank
+  std::vector<MemoryLedger> memory;                            // by rank, after the last step
+  std::vector<TrafficLedger> traffic;                          // by rank, of the steps alone
 };
 
-inline constexpr int64_t kGlobalBatch = 16;
 inline constexpr int64_t kSequence = 16;
 inline constexpr int64_t kVocabulary = 257;
 
 Job make_job(const Case& model, const Layout& layout);
 
 // The micro-batches of one data rank of the synthetic data of `step`: the same global batch in every layout.
-Batch make_batch(Device& device, const Layout& layout, int data_rank, int64_t step);
+Batch make_batch(Device& device, const Case& model, const Layout& layout, int data_rank, int64_t step);
 
 // Runs one rank of the case and adds what it owns to `outcome` (under a lock). Called on every rank of the world.
 void train_rank(World& world, const Job& job, const Case& model, const Layout& layout, Outcome& outcome);

@@ -1,0 +1,82 @@
+// What a run holds: micro-batches in flight under the pipeline, and nothing more as it goes on.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+
+#include "tests/train/run.h"
+
+namespace octant::runs {
+namespace {
+
+TEST(C54_PipelineMemory, DoesNotGrowWithTheNumberOfMicroBatches) {
+  const Folder folder;
+  for (const char* recompute : {"NONE", "FULL"}) {
+    std::vector<nlohmann::json> ranks;
+    for (int accumulation : {4, 8, 32}) {
+      const Run run = good_run(folder, "run",
+                               {"training.steps=2", "batch.micro_batch_size=4", fmt::format("batch.global_batch_size={}", 4 * accumulation),
+                                fmt::format("activation_checkpointing.mode={}", recompute)},
+                               layout(1, 1, 4, 0));
+      ASSERT_EQ(run.summary["ranks"].size(), 4u);
+      for (int stage = 0; stage < 4; ++stage) {
+        const nlohmann::json& rank = run.summary["ranks"][static_cast<size_t>(stage)];
+        EXPECT_EQ(rank["pipeline"], stage);
+        EXPECT_LE(rank["peak_live_micro_batches"], std::min(accumulation, 4 - stage)) << "accumulation " << accumulation;
+        if (accumulation == 4) {
+          ranks.push_back(rank);
+          continue;
+        }
+        // The tokens themselves are on the device for the whole step: what they take is known, and not of the schedule.
+        const auto without_data = [](const nlohmann::json& of) {
+          return of["peak_bytes"]["total"].get<double>() - of["peak_bytes"]["data"].get<double>();
+        };
+        const double base = without_data(ranks[static_cast<size_t>(stage)]);
+        EXPECT_NEAR(without_data(rank), base, 0.03 * base) << "pipeline stage " << stage << ", accumulation " << accumulation;
+        EXPECT_EQ(rank["peak_bytes"]["activations"], ranks[static_cast<size_t>(stage)]["peak_bytes"]["activations"]);
+      }
+      // The loss is told once a step, by whoever prints.
+      EXPECT_EQ(run.steps.size(), 2u);
+      EXPECT_GT(run.losses()[0], 1.0);
+    }
+  }
+}
+
+int64_t open_files() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+}
+
+struct Held {
+  int64_t bytes, asked, files;
+  bool operator==(const Held&) const = default;
+};
+
+TEST(C55_LongRun, HoldsNoMoreAsItGoesOn) {
+  const Folder folder;
+  for (const Set& grid : {layout(2, 1, 2, 1), layout(2, 1, 1, 3)}) {
+    std::vector<Held> held;
+    const Hooks hooks{.on_line = [&](World& world, const std::string& line) {
+      if (line.starts_with("step "))
+        held.push_back({world.device().ledger().current_total(), world.device().system_allocations(), open_files()});
+    }};
+    Set set = {"training.steps=240", "training.eval_interval=40", "data.validation_fraction=0.02", "checkpoint.interval=50",
+               "checkpoint.keep=2", "model.num_layers=2"};
+    set.insert(set.end(), grid.begin(), grid.end());
+    const Run run = good_run(folder, "run", set, {}, hooks);
+    ASSERT_EQ(held.size(), 240u);
+    // From the first evaluation and the first save on, everything is there and nothing is added.
+    const Held& settled = held[60];
+    for (size_t step = 61; step < held.size(); ++step) {
+      EXPECT_EQ(held[step].bytes, settled.bytes) << "step " << step + 1;
+      EXPECT_EQ(held[step].files, settled.files) << "step " << step + 1;
+      EXPECT_EQ(held[step].asked, settled.asked) << "step " << step + 1;
+      if (HasFailure()) return;
+    }
+    std::filesystem::remove_all(run.folder);
+  }
+}
+
+}  // namespace
+}  // namespace octant::runs
