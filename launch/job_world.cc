@@ -52,7 +52,10 @@ DeviceFactory smallest_device() {
 int run_over_mpi(const std::optional<Job>& job, const std::exception_ptr& error, Streams& streams,
                  const JobRank& rank) {
   const mpi::Launch launch = mpi::launch();
-  const auto options = job ? world_options(*job) : WorldOptions{};
+  auto options = job ? world_options(*job) : WorldOptions{};
+  options.last_words = [&](const WorldResult& result) {
+    if (launch.rank == result.failed_rank) report(result, launch.size, streams);
+  };
   const auto device = job ? device_factory(*job, launch.local_size) : smallest_device();
   const WorldResult result = mpi::run(options, device, [&](World& world) {
     if (error) std::rethrow_exception(error);

@@ -19,9 +19,20 @@
 
 namespace octant {
 
+// How a world ended: 0, or the code and text of the first failure (the one at fault, not a woken peer).
+struct WorldResult {
+  int exit_code = 0;
+  int failed_rank = -1;
+  std::string message;
+};
+
+// Called on a rank that knows how the world failed and is about to end processes that do not answer any more (mpi alone).
+using LastWords = std::function<void(const WorldResult& result)>;
+
 struct WorldOptions {
   bool verify_collectives = false;
   double collective_timeout_seconds = 600;  // 0 = none
+  LastWords last_words = nullptr;
 };
 
 class World {
@@ -60,13 +71,6 @@ struct GridGroups {
 
 using DeviceFactory = std::function<std::unique_ptr<Device>(int rank)>;
 using RankFunction = std::function<void(World& world)>;
-
-// How a world ended: 0, or the code and text of the first failure (the one at fault, not a woken peer).
-struct WorldResult {
-  int exit_code = 0;
-  int failed_rank = -1;
-  std::string message;
-};
 
 namespace threads {
 // Runs `function` as `size` ranks on `size` threads of this process; returns when all have ended. Never

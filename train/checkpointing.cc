@@ -189,10 +189,13 @@ void load_weights(TrainingEngine& engine, const std::filesystem::path& folder) {
 }
 
 std::filesystem::path resolve_checkpoint(const std::string& path) {
-  if (step_of_checkpoint_name(std::filesystem::path(path).filename().string())) {
-    const std::string fault = incompleteness_of(path);
+  std::filesystem::path given = path;
+  if (!given.has_filename()) given = given.parent_path();  // a trailing slash
+  // By its name, or renamed but with a manifest.
+  if (step_of_checkpoint_name(given.filename().string()) || std::filesystem::exists(given / kManifestName)) {
+    const std::string fault = incompleteness_of(given);
     if (!fault.empty()) throw DataError(fmt::format("{} is no complete checkpoint: {}", path, fault));
-    return path;
+    return given;
   }
   for (const std::filesystem::path& folder : {std::filesystem::path(path), std::filesystem::path(path) / "checkpoints"}) {
     const NewestCheckpoint newest = newest_checkpoint(folder);

@@ -108,7 +108,8 @@ StepReport TrainingEngine::step(const Batch& batch, int64_t step, double learnin
   const double loss = agree_on_loss(sum.value);
   if (report.counted_tokens > 0) report.loss = loss / static_cast<double>(report.counted_tokens);
   if (!std::isfinite(loss) && job_.training.fail_at_nan && !optimizer_->loss_scale().enabled())
-    throw DivergedError(fmt::format("the loss of step {} is {}; no weight was changed by it (training.fail_at_nan)", step + 1, loss));
+    throw DivergedError(fmt::format("the loss of step {} is {}; no weight was changed by it (training.fail_at_nan)", step + 1,
+                                     std::isnan(loss) ? "NaN" : "infinite"));
 
   StepResult result;
   try {

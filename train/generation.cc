@@ -80,8 +80,8 @@ void generate(World& world, const Job& job, const std::string& checkpoint, const
   TrainingEngine engine(whole, world, TrainingEngine::Purpose::kForwardOnly);
   load_weights(engine, resolve_checkpoint(checkpoint));
 
-  std::vector<int32_t> tokens{ByteTokenizer::kEndOfDocument};  // a text begins after the end of another
-  for (int32_t id : ByteTokenizer::encode(prompt)) tokens.push_back(id);
+  std::vector<int32_t> tokens = ByteTokenizer::encode(prompt);
+  if (tokens.empty()) tokens.push_back(ByteTokenizer::kEndOfDocument);  // a text begins after the end of another
   const size_t window = static_cast<size_t>(whole.model.sequence_length);
   for (int64_t i = 0; i < options.max_new_tokens; ++i) {
     if (tokens.size() > window) tokens.erase(tokens.begin(), tokens.end() - static_cast<std::ptrdiff_t>(window));

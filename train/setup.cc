@@ -35,8 +35,10 @@ DeviceFactory device_factory(const Job& job, int local_ranks) {
 }
 
 WorldOptions world_options(const Job& job) {
-  return {.verify_collectives = job.debug.verify_collectives,
-          .collective_timeout_seconds = job.debug.collective_timeout_seconds};
+  WorldOptions options;
+  options.verify_collectives = job.debug.verify_collectives;
+  options.collective_timeout_seconds = job.debug.collective_timeout_seconds;
+  return options;
 }
 
 }  // namespace octant

@@ -35,7 +35,7 @@ StepResult Optimizer::step(const StepInput& input) {
     loss_scale_.update(!finite);
     result.overflow = !finite;
   } else if (!finite && config_.fail_at_nonfinite) {
-    throw DivergedError(fmt::format("the gradient norm is {}, first on {}", result.gradient_norm, result.nonfinite_rank));
+    throw DivergedError(fmt::format("the gradient norm is {}, first on {}", std::isnan(squares) ? "NaN" : "infinite", result.nonfinite_rank));
   }
   if (!finite) return result;
 

@@ -140,21 +140,21 @@ double matmul_rate(World& world, DType dtype) {
 
 using Times = std::map<std::string_view, OperationTime>;
 
-void print_operations(const Times& times, double seconds, int steps) {
+void print_operations(const Times& times, double waited, double seconds, int steps) {
   std::vector<std::pair<std::string_view, OperationTime>> sorted(times.begin(), times.end());
   std::sort(sorted.begin(), sorted.end(),
             [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
   fmt::print("\n{:<24}{:>10}{:>8}{:>10}{:>12}\n", "a step of rank 0", "seconds", "share", "calls", "GFLOP/s");
-  double sum = 0;
+  double rest = seconds - waited;
   for (const auto& [operation, time] : sorted) {
-    sum += time.seconds;
+    rest -= time.seconds;
     fmt::print("{:<24}{:>10.4f}{:>7.1f}%{:>10.1f}", operation, time.seconds / steps,
                100 * time.seconds / seconds, static_cast<double>(time.calls) / steps);
     if (time.flops > 0) fmt::print("{:>12.1f}", time.flops / time.seconds * 1e-9);
     fmt::print("\n");
   }
-  fmt::print("{:<24}{:>10.4f}{:>7.1f}%\n", "outside operations", (seconds - sum) / steps,
-             100 * (seconds - sum) / seconds);
+  fmt::print("{:<24}{:>10.4f}{:>7.1f}%\n", "waiting for peers", waited / steps, 100 * waited / seconds);
+  fmt::print("{:<24}{:>10.4f}{:>7.1f}%\n", "everything else", rest / steps, 100 * rest / seconds);
 }
 
 // Model FLOPs of one training step of the whole job.
@@ -174,7 +174,8 @@ double load_average() {
 struct Measurement {
   std::vector<double> seconds;  // of each step, on the slowest rank
   Times times;                  // of rank 0's operations over these steps
-  double waited = 0;            // seconds a step, mean over ranks
+  double waited = 0;            // of rank 0 over these steps
+  double mean_waited = 0;       // over ranks
   double peak_bytes = 0;        // largest rank's
   double loss = 0;
 };
@@ -196,7 +197,7 @@ Measurement train(World& world, const Job& job, int steps) {
     if (step > 0) result.seconds.push_back(largest(world, mine));
   }
   result.times = clock.times();
-  result.waited = summed(world, result.waited) / world.size() / steps;
+  result.mean_waited = summed(world, result.waited) / world.size();
   result.peak_bytes = largest(world, static_cast<double>(world.device().ledger().peak_total()));
   return result;
 }
@@ -232,9 +233,9 @@ void measure(World& world, const Job& job, const Options& options) {
   fmt::print("model       {:.1f} GFLOP/s = {:.1f}% of the matmul rate {:.1f} GFLOP/s\n", flops * 1e-9,
              100 * flops / rate, rate * 1e-9);
   fmt::print("memory      peak {:.0f} MiB on the largest rank\n", run.peak_bytes / (1 << 20));
-  fmt::print("waits       {:.3f} s a step, mean over ranks\n", run.waited);
+  fmt::print("waits       {:.3f} s a step, mean over ranks\n", run.mean_waited / options.steps);
   fmt::print("machine     load average {:.1f} before, {:.1f} after\n", load_before, load_average());
-  if (options.operations) print_operations(run.times, total, options.steps);
+  if (options.operations) print_operations(run.times, run.waited, total, options.steps);
 }
 
 int run(int argc, char** argv) {

@@ -65,7 +65,7 @@ WorldResult Notices::verdict() const {
   return {};
 }
 
-WorldResult Notices::conclude(const std::optional<Failure>& mine, double grace_seconds) {
+WorldResult Notices::conclude(const std::optional<Failure>& mine, double grace_seconds, const LastWords& last_words) {
   using Clock = std::chrono::steady_clock;
   failures_[static_cast<size_t>(channels_.rank)] = mine;
   std::vector<char> outgoing(sizeof(Header) + (mine ? std::min(mine->text.size(), kLongestText) : 0));
@@ -93,7 +93,10 @@ WorldResult Notices::conclude(const std::optional<Failure>& mine, double grace_s
       if (!deadline)
         deadline = Clock::now() +
                    std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(grace_seconds));
-      if (Clock::now() > *deadline) MPI_Abort(MPI_COMM_WORLD, known.exit_code);
+      if (Clock::now() > *deadline) {
+        if (last_words) last_words(known);
+        MPI_Abort(MPI_COMM_WORLD, known.exit_code);
+      }
     }
     std::this_thread::sleep_for(nap);
     nap = std::min(nap * 2, std::chrono::microseconds(2000));

@@ -29,9 +29,9 @@ class Notices {
   bool ended(int rank) const { return ended_[static_cast<size_t>(rank)]; }
 
   // Tells every other rank how this one ended (no failure: well) and waits until all have told theirs. Once a
-  // failure is known, ranks that stay silent for `grace_seconds` are ended with MPI_Abort. Returns what all
-  // agree on.
-  WorldResult conclude(const std::optional<Failure>& mine, double grace_seconds);
+  // failure is known, ranks that stay silent for `grace_seconds` are ended with MPI_Abort, after
+  // `last_words`. Returns what all agree on.
+  WorldResult conclude(const std::optional<Failure>& mine, double grace_seconds, const LastWords& last_words);
 
  private:
   void post_receive();

@@ -87,7 +87,7 @@ WorldResult run(const WorldOptions& options, const DeviceFactory& make_device, c
   }
   // Every buffer that a message may still reach outlives the last rank's end, and after a failure the library
   // itself.
-  const WorldResult result = job->notices.conclude(failure, kGraceSeconds);
+  const WorldResult result = job->notices.conclude(failure, kGraceSeconds, options.last_words);
   if (result.exit_code != 0) {
     if (job->world) job->world->give_up();
     keep_until_finalised(job);

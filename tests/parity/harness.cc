@@ -133,7 +133,7 @@ Outcome train(const Case& model, const Layout& layout) {
   Outcome outcome;
   const Job job = make_job(model, layout);
   const WorldResult result = threads::run(
-      layout.ranks(), {.collective_timeout_seconds = 120},
+      layout.ranks(), WorldOptions{},
       [](int) { return std::make_unique<Device>(cpu::make_backend({.threads = 1}), 0); },
       [&](World& world) { train_rank(world, job, model, layout, outcome); });
   EXPECT_EQ(result.exit_code, 0) << layout.str() << ": " << result.message;

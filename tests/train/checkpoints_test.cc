@@ -24,11 +24,11 @@ void cut_by_one(const std::filesystem::path& path) { std::filesystem::resize_fil
 TEST(C16_TornCheckpoint, IsPassedOverAndReplaced) {
   const Folder folder;
   const Set set = {"training.steps=8", "checkpoint.interval=2"};
-  const Run straight = good_run(folder, "straight", set, layout(2, 1, 1, 1));
+  const Outcome straight = good_run(folder, "straight", set, layout(2, 1, 1, 1));
   const auto damage = [&](const std::string& name, const std::function<void(const std::filesystem::path&)>& how) {
-    const Run first = good_run(folder, name, set, {"training.steps=6", "parallel.data=2", "zero_optimization.stage=1"});
+    const Outcome first = good_run(folder, name, set, {"training.steps=6", "parallel.data=2", "zero_optimization.stage=1"});
     how(first.checkpoint(6));
-    const Run second = good_run(folder, name, set, layout(2, 1, 1, 1));
+    const Outcome second = good_run(folder, name, set, layout(2, 1, 1, 1));
     EXPECT_TRUE(second.printed("passing over")) << second.output;
     EXPECT_TRUE(second.printed(first.checkpoint(6).string())) << second.output;
     EXPECT_TRUE(second.printed("step_00000004 (step 4)")) << second.output;
@@ -46,15 +46,15 @@ TEST(C16_TornCheckpoint, IsPassedOverAndReplaced) {
 TEST(C16_TornCheckpoint, WhenThereIsNoOtherTheRunSaysThatItBeginsAnew) {
   const Folder folder;
   const Set set = {"training.steps=3", "checkpoint.interval=3"};
-  const Run first = good_run(folder, "run", set);
+  const Outcome first = good_run(folder, "run", set);
   cut_by_one(rank_file(first.checkpoint(3), 0));
-  const Run required = run(folder, "run", set, {"checkpoint.resume=REQUIRED"});
+  const Outcome required = run(folder, "run", set, {"checkpoint.resume=REQUIRED"});
   EXPECT_EQ(required.exit_code, 3);
   EXPECT_NE(required.message.find("rank_00000.safetensors"), std::string::npos) << required.message;
-  const Run named = run(folder, "run", set, {"checkpoint.resume_from=" + first.checkpoint(3).string()});
+  const Outcome named = run(folder, "run", set, {"checkpoint.resume_from=" + first.checkpoint(3).string()});
   EXPECT_EQ(named.exit_code, 3);
   EXPECT_NE(named.message.find("rank_00000.safetensors"), std::string::npos) << named.message;
-  const Run anew = good_run(folder, "run", set);
+  const Outcome anew = good_run(folder, "run", set);
   EXPECT_TRUE(anew.printed("passing over")) << anew.output;
   EXPECT_TRUE(anew.printed("first weights from the seed")) << anew.output;
   expect_same_steps(first, anew, "begun anew");
@@ -63,10 +63,10 @@ TEST(C16_TornCheckpoint, WhenThereIsNoOtherTheRunSaysThatItBeginsAnew) {
 TEST(C22_MissingShard, EndsBeforeTheFirstStepAndNamesTheFile) {
   const Folder folder;
   const Set set = {"training.steps=4", "checkpoint.interval=2"};
-  const Run saved = good_run(folder, "saved", set, layout(4, 1, 1, 1));
+  const Outcome saved = good_run(folder, "saved", set, layout(4, 1, 1, 1));
   std::filesystem::remove(rank_file(saved.checkpoint(2), 2));
   for (const Set& cut : {layout(4, 1, 1, 1), layout(1, 1, 1, 0), layout(1, 2, 2, 0)}) {
-    const Run resumed = run(folder, "resumed", set, {"checkpoint.resume_from=" + saved.checkpoint(2).string(), cut[0], cut[1], cut[2], cut[3]});
+    const Outcome resumed = run(folder, "resumed", set, {"checkpoint.resume_from=" + saved.checkpoint(2).string(), cut[0], cut[1], cut[2], cut[3]});
     EXPECT_EQ(resumed.exit_code, 3);
     EXPECT_NE(resumed.message.find("rank_00002.safetensors"), std::string::npos) << resumed.message;
     EXPECT_EQ(resumed.message.find("rank_00001.safetensors"), std::string::npos) << resumed.message;
@@ -81,7 +81,7 @@ TEST(C22_MissingShard, EndsBeforeTheFirstStepAndNamesTheFile) {
 TEST(C18_Retention, KeepsTheNewestByNumber) {
   const Folder folder;
   const Set set = {"training.steps=11", "checkpoint.interval=1", "checkpoint.keep=2", "model.num_layers=1"};
-  const Run eleven = good_run(folder, "run", set);
+  const Outcome eleven = good_run(folder, "run", set);
   EXPECT_EQ(folders_in(eleven.folder / "checkpoints"), (Names{"step_00000010", "step_00000011"}));
   EXPECT_EQ(read_latest(eleven.folder / "checkpoints"), "step_00000011");
 }
@@ -93,7 +93,7 @@ TEST(C18_Retention, LeavesAForeignStepAloneAndDoesNotPreferIt) {
   const std::filesystem::path directory = folder / "run" / "checkpoints";
   std::filesystem::create_directories(directory / "step_5000");
   std::filesystem::create_directories(directory / "step_00005000");
-  const Run run = good_run(folder, "run", set, {"training.steps=6"});
+  const Outcome run = good_run(folder, "run", set, {"training.steps=6"});
   EXPECT_EQ(run.steps.size(), 6u);
   EXPECT_TRUE(run.printed("step_00000003 (step 3)")) << run.output;
   EXPECT_EQ(folders_in(directory), (Names{"step_00000005", "step_00000006", "step_00005000", "step_5000"}));
@@ -122,9 +122,9 @@ class FileLimit {
 TEST(C18_Retention, DeletesNothingWhenASaveFails) {
   const Folder folder;
   const Set set = {"checkpoint.interval=1", "checkpoint.keep=2", "model.num_layers=1"};
-  const Run good = good_run(folder, "run", set, {"training.steps=10"});
+  const Outcome good = good_run(folder, "run", set, {"training.steps=10"});
   for (const Set& cut : {layout(1, 1, 1, 0), layout(2, 1, 1, 3)}) {
-    Run failed;
+    Outcome failed;
     {
       const FileLimit limit(20'000);
       failed = run(folder, "run", set, {"training.steps=12", cut[0], cut[3]});
@@ -135,14 +135,14 @@ TEST(C18_Retention, DeletesNothingWhenASaveFails) {
     EXPECT_EQ(incompleteness_of(good.checkpoint(10)), "");
     EXPECT_EQ(read_latest(good.folder / "checkpoints"), "step_00000010");
   }
-  const Run later = good_run(folder, "run", set, {"training.steps=12"});
+  const Outcome later = good_run(folder, "run", set, {"training.steps=12"});
   EXPECT_EQ(later.steps.size(), 12u);
 }
 
 TEST(C18_Retention, AFileInTheWayOfTheFolderEndsTheRunCleanly) {
   const Folder folder;
   const std::string dir = (folder / "corpus.txt").string();  // a file where the folder should be
-  const Run failed = run(folder, "run", {"checkpoint.interval=1", "checkpoint.dir=" + dir});
+  const Outcome failed = run(folder, "run", {"checkpoint.interval=1", "checkpoint.dir=" + dir});
   EXPECT_EQ(failed.exit_code, 3);
   EXPECT_NE(failed.message.find("corpus.txt"), std::string::npos) << failed.message;
 }
@@ -151,7 +151,7 @@ TEST(C18_Divergence, StopsBeforeTheUpdateAndNoCheckpointHoldsIt) {
   const Folder folder;
   const Set set = {"training.steps=8", "checkpoint.interval=1", "optimizer={sgd{learning_rate: 1e25} clip_grad_norm: 0}"};
   for (const Set& cut : {layout(1, 1, 1, 0), layout(2, 1, 1, 3), layout(2, 2, 2, 2)}) {
-    const Run diverged = run(folder, "run", set, cut);
+    const Outcome diverged = run(folder, "run", set, cut);
     EXPECT_EQ(diverged.exit_code, 6);
     EXPECT_NE(diverged.message.find("step 2"), std::string::npos) << diverged.message;
     EXPECT_EQ(diverged.steps.size(), 1u);

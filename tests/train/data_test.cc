@@ -26,7 +26,7 @@ TEST(C35_TokenOutsideTheVocabulary, IsRefusedAlikeInEveryLayout) {
     for (const Set& cut : {layout(1, 1, 1, 0), layout(1, 2, 1, 0), layout(1, 1, 2, 0), layout(2, 1, 2, 3)})
       for (const char* padding : {"parallel.vocab_padding_multiple=1", "parallel.vocab_padding_multiple=128"}) {
         // 18 windows: the bad one is met in the first two steps.
-        const Run bad = run(folder, "run", {data_of(folder, name, false), padding}, cut);
+        const Outcome bad = run(folder, "run", {data_of(folder, name, false), padding}, cut);
         EXPECT_EQ(bad.exit_code, 3) << name_of(cut);
         for (const std::string& part : {std::to_string(id), std::string("document 3"), std::string("position 20"), std::string("257"), name})
           EXPECT_NE(bad.message.find(part), std::string::npos) << part << " in: " << bad.message;
@@ -39,9 +39,9 @@ TEST(C35_TokenOutsideTheVocabulary, IsLeftOutOnRequestCountedAndReported) {
   const Folder folder;
   write_with(folder, "bad", 257);
   const Set set = {data_of(folder, "bad", false), "training.steps=3", "checkpoint.interval=3"};
-  std::optional<Run> one;
+  std::optional<Outcome> one;
   for (const Set& cut : {layout(1, 1, 1, 0), layout(1, 2, 1, 0), layout(1, 1, 2, 0), layout(2, 1, 2, 3)}) {
-    Run skipping = good_run(folder, fmt::format("run {}", name_of(cut)), set, {"data.on_error=SKIP", cut[0], cut[1], cut[2], cut[3]});
+    Outcome skipping = good_run(folder, fmt::format("run {}", name_of(cut)), set, {"data.on_error=SKIP", cut[0], cut[1], cut[2], cut[3]});
     ASSERT_EQ(skipping.steps.size(), 3u);
     // 36 samples over 18 windows: the bad window comes twice.
     EXPECT_EQ(skipping.steps.back()["total_tokens"], (36 - 2) * 16);
@@ -61,11 +61,11 @@ TEST(Epochs, FollowOneAnother) {
   write_pair(folder, "small", tokens);
   // 10 windows, batches of 12: every batch crosses an epoch.
   const Set set = {data_of(folder, "small", false), "training.steps=20", "checkpoint.interval=10"};
-  const Run straight = good_run(folder, "straight", set);
+  const Outcome straight = good_run(folder, "straight", set);
   ASSERT_EQ(straight.steps.size(), 20u);
   EXPECT_EQ(straight.steps.back()["total_tokens"], 20 * 12 * 16);
   EXPECT_LT(straight.losses()[19], straight.losses()[0] - 0.3);
-  const Run many = good_run(folder, "many", set, layout(3, 1, 2, 2));
+  const Outcome many = good_run(folder, "many", set, layout(3, 1, 2, 2));
   expect_tol32(straight, many, "data 3 pipeline 2");
 }
 

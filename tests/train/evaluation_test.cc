@@ -33,7 +33,7 @@ std::string with_validation(const Folder& folder, const std::string& name) {
 TEST(C34_Evaluation, DoesNotDependOnTheNumberOfRanks) {
   const Folder folder;
   write_unequal(folder, "train", 60);
-  const Run trained = good_run(folder, "trained", {"training.steps=3", "checkpoint.interval=3"});
+  const Outcome trained = good_run(folder, "trained", {"training.steps=3", "checkpoint.interval=3"});
   const std::string checkpoint = trained.checkpoint(3).string();
   for (const auto& [sequences, micro] : {std::pair{22, 8}, std::pair{3, 1}}) {
     write_unequal(folder, "validation", sequences);
@@ -60,7 +60,7 @@ TEST(C34_Evaluation, DoesNotDependOnTheNumberOfRanks) {
 TEST(C08_Dropout, IsOffInEvaluation) {
   const Folder folder;
   const Set set = {"data.validation_fraction=0.1"};
-  const Run trained = good_run(folder, "trained", set, {"training.steps=3", "checkpoint.interval=3"});
+  const Outcome trained = good_run(folder, "trained", set, {"training.steps=3", "checkpoint.interval=3"});
   const std::string checkpoint = (folder / "trained").string();  // the newest of a run's folder
   const EvaluationReport without = evaluate_on(folder, set, {}, checkpoint);
   for (int tensor : {1, 2, 4}) {
@@ -77,21 +77,21 @@ TEST(C34_Evaluation, ChangesNoBitOfTraining) {
   for (const Set& grid : {layout(1, 1, 1, 0), layout(2, 2, 1, 3), layout(2, 1, 2, 2)}) {
     Set set = {"training.steps=6", "checkpoint.interval=6", "model.dropout=0.1", "data.validation_fraction=0.1"};
     set.insert(set.end(), grid.begin(), grid.end());
-    const Run with = good_run(folder, "with", set, {"training.eval_interval=2"});
-    const Run without = good_run(folder, "without", set);
+    const Outcome with = good_run(folder, "with", set, {"training.eval_interval=2"});
+    const Outcome without = good_run(folder, "without", set);
     expect_same_steps(without, with, name_of(grid));
     expect_same_checkpoint(without.checkpoint(6), with.checkpoint(6), name_of(grid));
     ASSERT_EQ(with.evaluations.size(), 3u);
     EXPECT_EQ(with.evaluations[0]["step"], 2);
     EXPECT_EQ(with.evaluations[2]["eval_sequences"], 52);
     EXPECT_LT(with.evaluations[2]["eval_loss"].get<double>(), with.evaluations[0]["eval_loss"].get<double>());
-    for (const Run* run : {&with, &without}) std::filesystem::remove_all(run->folder);
+    for (const Outcome* run : {&with, &without}) std::filesystem::remove_all(run->folder);
   }
 }
 
 TEST(C34_Evaluation, TakesAsManyBatchesAsAsked) {
   const Folder folder;
-  const Run run = good_run(folder, "run",
+  const Outcome run = good_run(folder, "run",
                            {"training.steps=2", "training.eval_interval=1", "training.eval_batches=2", "data.validation_fraction=0.1"});
   ASSERT_EQ(run.evaluations.size(), 2u);
   EXPECT_EQ(run.evaluations[0]["eval_sequences"], 24);

@@ -42,7 +42,7 @@ TEST(C16_TornCheckpoint, KilledInTheMiddleOfSavesItGoesOnFromACompleteOne) {
   const Folder folder;
   const Set set = {"training.steps=12", "checkpoint.interval=1", "checkpoint.keep=2"};
   const Set cut = layout(2, 1, 1, 1);
-  const Run straight = good_run(folder, "straight", set, cut);
+  const Outcome straight = good_run(folder, "straight", set, cut);
   const Job settings = job(folder, "killed", set, cut);
   const std::string spec = (folder / "job.pbtxt").string();
   std::ofstream(spec) << effective_spec_text(settings);
@@ -75,7 +75,7 @@ TEST(C16_TornCheckpoint, KilledInTheMiddleOfSavesItGoesOnFromACompleteOne) {
     EXPECT_TRUE(newest.skipped.empty()) << "a name without .tmp stands for a complete checkpoint";
   }
   EXPECT_GT(killed, 0);
-  const Run last = good_run(folder, "killed", set, cut);
+  const Outcome last = good_run(folder, "killed", set, cut);
   EXPECT_EQ(last.result.steps, 12);
   expect_same_steps(straight, last, "after kills");
   expect_same_checkpoint(straight.checkpoint(12), last.checkpoint(12), "after kills");

@@ -21,9 +21,9 @@ double spread(const std::vector<double>& values) {
 TEST(C02_TiedEmbedding, OneTensorOverAllPipelineStages) {
   const Folder folder;
   const Set set = {"training.steps=20", "checkpoint.interval=20"};
-  const Run one = good_run(folder, "one", set);
+  const Outcome one = good_run(folder, "one", set);
   for (const Set& cut : {layout(1, 1, 2, 0), layout(1, 1, 3, 0), layout(2, 2, 2, 1)}) {
-    const Run many = good_run(folder, "many", set, cut);
+    const Outcome many = good_run(folder, "many", set, cut);
     expect_tol32(one, many, name_of(cut));
     expect_close_weights(one.checkpoint(20), many.checkpoint(20), 1e-4, name_of(cut));
     // The tied parameter is stored once: no tensor of a head.
@@ -40,7 +40,7 @@ TEST(C05_TokenWeightedLoss, DoesNotDependOnTheCut) {
   const Folder folder;
   write_unequal(folder, "unequal", 96);
   const Set set = {data_of(folder, "unequal", true), "training.steps=5", "batch.global_batch_size=16"};
-  const Run one = good_run(folder, "one", set, {"batch.micro_batch_size=16"});
+  const Outcome one = good_run(folder, "one", set, {"batch.micro_batch_size=16"});
   const auto counted = one.column("tokens");
   EXPECT_LT(*std::max_element(counted.begin(), counted.end()), 16 * 16);
   EXPECT_GT(*std::min_element(counted.begin(), counted.end()), 0);
@@ -50,7 +50,7 @@ TEST(C05_TokenWeightedLoss, DoesNotDependOnTheCut) {
                                                  {layout(1, 1, 2, 0), {"batch.micro_batch_size=1"}}};
   for (auto [cut, micro] : cuts) {
     cut.insert(cut.end(), micro.begin(), micro.end());
-    const Run many = good_run(folder, "many", set, cut);
+    const Outcome many = good_run(folder, "many", set, cut);
     expect_tol32(one, many, name_of(cut));
     EXPECT_EQ(many.column("tokens"), counted);
     std::filesystem::remove_all(many.folder);
@@ -68,8 +68,8 @@ TEST(C05_TokenWeightedLoss, IsNoneWithoutACountedToken) {
   write_pair(folder, "masked", tokens, masks);
   const Set set = {data_of(folder, "masked", true), "training.steps=3", "checkpoint.interval=1"};
   for (const Set& cut : {layout(1, 1, 1, 0), layout(2, 1, 2, 3)}) {
-    const Run start = good_run(folder, "start", set, {"training.steps=0"});
-    const Run none = good_run(folder, "none", set, cut);
+    const Outcome start = good_run(folder, "start", set, {"training.steps=0"});
+    const Outcome none = good_run(folder, "none", set, cut);
     ASSERT_EQ(none.steps.size(), 3u);
     for (const nlohmann::json& step : none.steps) {
       EXPECT_TRUE(step["loss"].is_null());
@@ -97,11 +97,11 @@ TEST(C06_GradientNorm, CountsEveryElementOnceInAllLayouts) {
     std::vector<double> first, last;
     for (const Set& cut : {layout(1, 1, 1, 0), layout(4, 1, 1, 0), layout(4, 1, 1, 1), layout(4, 1, 1, 2), layout(4, 1, 1, 3),
                            layout(1, 4, 1, 0), layout(2, 2, 1, 3), layout(1, 2, 2, 0)}) {
-      const Run run = good_run(folder, "run", set, cut);
+      const Outcome run = good_run(folder, "run", set, cut);
       ASSERT_EQ(run.norms().size(), 10u);
       first.push_back(run.norms()[0]);
       last.push_back(run.norms()[9]);
-      const Run free = good_run(folder, "free", set, {"optimizer.clip_grad_norm=0", "training.steps=1", cut[0], cut[1], cut[2], cut[3]});
+      const Outcome free = good_run(folder, "free", set, {"optimizer.clip_grad_norm=0", "training.steps=1", cut[0], cut[1], cut[2], cut[3]});
       EXPECT_EQ(free.norms()[0], run.norms()[0]) << "the norm is taken before clipping";
     }
     EXPECT_GT(first[0], 0.1);  // clipping is active
@@ -113,18 +113,18 @@ TEST(C06_GradientNorm, CountsEveryElementOnceInAllLayouts) {
 TEST(C08_Dropout, IsTheSameInEveryLayout) {
   const Folder folder;
   const Set set = {"training.steps=5", "model.dropout=0.1", "checkpoint.interval=5"};
-  const Run one = good_run(folder, "one", set);
-  const Run without = good_run(folder, "without", {"training.steps=5"});
+  const Outcome one = good_run(folder, "one", set);
+  const Outcome without = good_run(folder, "without", {"training.steps=5"});
   EXPECT_NE(one.losses()[0], without.losses()[0]);
   for (const Set& cut : {layout(1, 2, 1, 0), layout(1, 4, 1, 0), layout(1, 1, 2, 0), layout(2, 2, 1, 3)}) {
-    const Run many = good_run(folder, "many", set, cut);
+    const Outcome many = good_run(folder, "many", set, cut);
     expect_tol32(one, many, name_of(cut));
     expect_close_weights(one.checkpoint(5), many.checkpoint(5), 1e-4, name_of(cut));
     std::filesystem::remove_all(many.folder);
   }
   for (const Set& cut : {layout(1, 1, 1, 0), layout(1, 2, 2, 0)}) {
-    const Run kept = good_run(folder, "kept", set, cut);
-    const Run again = good_run(folder, "again", set, {"activation_checkpointing.mode=FULL", cut[0], cut[1], cut[2], cut[3]});
+    const Outcome kept = good_run(folder, "kept", set, cut);
+    const Outcome again = good_run(folder, "again", set, {"activation_checkpointing.mode=FULL", cut[0], cut[1], cut[2], cut[3]});
     expect_same_steps(kept, again, "recomputation, " + name_of(cut));
     expect_same_checkpoint(kept.checkpoint(5), again.checkpoint(5), "recomputation, " + name_of(cut));
     std::filesystem::remove_all(kept.folder);
@@ -137,26 +137,26 @@ TEST(C09_FirstWeights, AreBitIdenticalInEveryLayout) {
   for (const Set& family : {Set{}, kLlama}) {
     Set set = {"training.steps=0", "checkpoint.interval=1"};
     set.insert(set.end(), family.begin(), family.end());
-    const Run one = good_run(folder, "one", set);
+    const Outcome one = good_run(folder, "one", set);
     EXPECT_TRUE(one.result.checkpointed);
     for (const Set& cut : {layout(4, 1, 1, 3), layout(1, 2, 1, 0), layout(1, 4, 1, 0), layout(1, 1, 2, 0), layout(1, 1, 4, 0),
                            layout(2, 2, 2, 1), layout(3, 1, 1, 3)}) {
-      const Run many = good_run(folder, "many", set, cut);
+      const Outcome many = good_run(folder, "many", set, cut);
       expect_same_checkpoint(one.checkpoint(0), many.checkpoint(0), name_of(cut));
       std::filesystem::remove_all(many.folder);
     }
-    const Run other = good_run(folder, "other", set, {"seed=43"});
+    const Outcome other = good_run(folder, "other", set, {"seed=43"});
     int different = 0;
     for (const TensorDiff& tensor : diff_checkpoints(one.checkpoint(0), other.checkpoint(0), {.weights_only = true}).tensors)
       if (tensor.state == DiffState::kDifferent) ++different;
     EXPECT_GE(different, 5 * 4 + 1);
-    for (const Run* run : {&one, &other}) std::filesystem::remove_all(run->folder);
+    for (const Outcome* run : {&one, &other}) std::filesystem::remove_all(run->folder);
   }
 }
 
 TEST(C09_FirstWeights, SpreadAsAskedWhateverTheCut) {
   const Folder folder;
-  const Run run = good_run(folder, "run", {"training.steps=0", "checkpoint.interval=1", "model.init_std=0.02"}, layout(1, 4, 1, 0));
+  const Outcome run = good_run(folder, "run", {"training.steps=0", "checkpoint.interval=1", "model.init_std=0.02"}, layout(1, 4, 1, 0));
   CheckpointReader reader(run.checkpoint(0));
   int matrices = 0;
   for (const stored::Tensor& tensor : reader.manifest().tensors()) {
@@ -192,10 +192,10 @@ TEST(C10_Bf16, SumsGradientsInF32) {
 TEST(C15_PaddedVocabulary, StaysAMatterOfTheRun) {
   const Folder folder;
   const Set set = {"training.steps=10", "checkpoint.interval=5"};
-  const Run straight = good_run(folder, "straight", set);
+  const Outcome straight = good_run(folder, "straight", set);
   const Set saving = {"training.steps=5", "checkpoint.interval=5", "parallel.tensor=2", "parallel.vocab_padding_multiple=128"};
   for (const Set& family : {Set{}, kLlama}) {
-    const Run saved = good_run(folder, "saved", saving, family);
+    const Outcome saved = good_run(folder, "saved", saving, family);
     int of_vocabulary = 0;
     for (const stored::Tensor& tensor : read_manifest(saved.checkpoint(5)).tensors()) {
       EXPECT_NE(tensor.shape(0), 512) << tensor.name();
@@ -207,10 +207,10 @@ TEST(C15_PaddedVocabulary, StaysAMatterOfTheRun) {
     EXPECT_EQ(of_vocabulary, family.empty() ? 1 : 2);
     std::filesystem::remove_all(saved.folder);
   }
-  const Run saved = good_run(folder, "saved", saving);
+  const Outcome saved = good_run(folder, "saved", saving);
   for (int tensor : {1, 2, 4})
     for (int multiple : {1, 128}) {
-      const Run resumed = good_run(folder, "resumed", set,
+      const Outcome resumed = good_run(folder, "resumed", set,
                                    {fmt::format("parallel.tensor={}", tensor), fmt::format("parallel.vocab_padding_multiple={}", multiple),
                                     "checkpoint.resume_from=" + saved.checkpoint(5).string()});
       ASSERT_EQ(resumed.steps.size(), 5u);

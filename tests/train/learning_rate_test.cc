@@ -66,7 +66,7 @@ TEST(C28_LearningRate, OfARunWithAWarmUpAtTheEdges) {
   const Folder folder;
   for (const char* decay : {"CONSTANT", "LINEAR", "COSINE"})
     for (int warmup : {0, 1, 9, 10}) {
-      const Run run = good_run(folder, "run",
+      const Outcome run = good_run(folder, "run",
                                {"training.steps=10", fmt::format("learning_rate_schedule.warmup_steps={}", warmup),
                                 fmt::format("learning_rate_schedule.decay={}", decay), "model.num_layers=1"});
       const std::vector<double> rates = run.column("learning_rate");
@@ -78,7 +78,7 @@ TEST(C28_LearningRate, OfARunWithAWarmUpAtTheEdges) {
       if (warmup == 0) EXPECT_EQ(rates[0], 2e-3);
     }
   for (int steps : {0, 1}) {
-    const Run run = good_run(folder, "run", {fmt::format("training.steps={}", steps), "learning_rate_schedule.decay=COSINE"});
+    const Outcome run = good_run(folder, "run", {fmt::format("training.steps={}", steps), "learning_rate_schedule.decay=COSINE"});
     EXPECT_EQ(run.steps.size(), static_cast<size_t>(steps));
     EXPECT_EQ(run.result.steps, steps);
   }

@@ -16,7 +16,7 @@ TEST(C54_PipelineMemory, DoesNotGrowWithTheNumberOfMicroBatches) {
   for (const char* recompute : {"NONE", "FULL"}) {
     std::vector<nlohmann::json> ranks;
     for (int accumulation : {4, 8, 32}) {
-      const Run run = good_run(folder, "run",
+      const Outcome run = good_run(folder, "run",
                                {"training.steps=2", "batch.micro_batch_size=4", fmt::format("batch.global_batch_size={}", 4 * accumulation),
                                 fmt::format("activation_checkpointing.mode={}", recompute)},
                                layout(1, 1, 4, 0));
@@ -64,7 +64,7 @@ TEST(C55_LongRun, HoldsNoMoreAsItGoesOn) {
     Set set = {"training.steps=240", "training.eval_interval=40", "data.validation_fraction=0.02", "checkpoint.interval=50",
                "checkpoint.keep=2", "model.num_layers=2"};
     set.insert(set.end(), grid.begin(), grid.end());
-    const Run run = good_run(folder, "run", set, {}, hooks);
+    const Outcome run = good_run(folder, "run", set, {}, hooks);
     ASSERT_EQ(held.size(), 240u);
     // From the first evaluation and the first save on, everything is there and nothing is added.
     const Held& settled = held[60];

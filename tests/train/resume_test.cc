@@ -38,10 +38,10 @@ TEST_P(StraightRun, EqualsSaveAndResumeBitForBit) {
   const Set set = both({"training.steps=8", "checkpoint.interval=4", "model.dropout=0.1", "learning_rate_schedule.decay=COSINE",
                         "learning_rate_schedule.warmup_steps=2", "learning_rate_schedule.decay_steps=8"},
                        GetParam());
-  const Run straight = good_run(folder, "straight", set);
-  const Run half = good_run(folder, "cut", set, {"training.steps=4"});
+  const Outcome straight = good_run(folder, "straight", set);
+  const Outcome half = good_run(folder, "cut", set, {"training.steps=4"});
   EXPECT_EQ(half.steps.size(), 4u);
-  const Run complete = good_run(folder, "cut", set);
+  const Outcome complete = good_run(folder, "cut", set);
   EXPECT_EQ(complete.result.steps, 8);
   expect_same_steps(straight, complete, name_of(GetParam()));
   expect_same_checkpoint(straight.checkpoint(8), complete.checkpoint(8), name_of(GetParam()));
@@ -59,10 +59,10 @@ INSTANTIATE_TEST_SUITE_P(Resume, StraightRun,
 TEST(C11_Resume, OnOtherLayoutsFollowsTheUninterruptedRun) {
   const Folder folder;
   const Set set = {"training.steps=20", "checkpoint.interval=10", "model.vocab_size=1024"};
-  const Run straight = good_run(folder, "straight", set, layout(4, 1, 1, 1));
+  const Outcome straight = good_run(folder, "straight", set, layout(4, 1, 1, 1));
   for (const Set& cut : {layout(2, 1, 1, 1), layout(3, 1, 1, 3), layout(1, 2, 2, 0), layout(2, 1, 2, 1), layout(1, 1, 1, 0),
                          layout(4, 1, 1, 2)}) {
-    const Run resumed = good_run(folder, "resumed", both(set, cut), {"checkpoint.resume_from=" + straight.checkpoint(10).string()});
+    const Outcome resumed = good_run(folder, "resumed", both(set, cut), {"checkpoint.resume_from=" + straight.checkpoint(10).string()});
     ASSERT_EQ(resumed.steps.size(), 10u) << name_of(cut);
     for (size_t i = 0; i < 10; ++i) {
       EXPECT_EQ(resumed.steps[i]["step"], 11 + i);
@@ -79,13 +79,13 @@ TEST(C11_Resume, OnOtherLayoutsFollowsTheUninterruptedRun) {
 TEST(C11_Resume, OverTensorDegreesAndBackLosesNothing) {
   const Folder folder;
   const Set set = {"training.steps=4", "checkpoint.interval=4"};
-  const Run saved = good_run(folder, "saved", set, layout(1, 2, 1, 0));
+  const Outcome saved = good_run(folder, "saved", set, layout(1, 2, 1, 0));
   // With a rate of 0 a step changes the moments alone; without counted tokens it changes nothing.
   std::vector<std::vector<int32_t>> tokens(1, std::vector<int32_t>(40 * 16 + 1, 3)), masks(1, std::vector<int32_t>(40 * 16 + 1, 0));
   write_pair(folder, "masked", tokens, masks);
   const Set still = {data_of(folder, "masked", true), "training.steps=5", "checkpoint.interval=1"};
-  const Run one = good_run(folder, "one", both(still, layout(1, 1, 1, 0)), {"checkpoint.resume_from=" + saved.checkpoint(4).string()});
-  const Run back = good_run(folder, "back", both(still, layout(2, 2, 2, 3)),
+  const Outcome one = good_run(folder, "one", both(still, layout(1, 1, 1, 0)), {"checkpoint.resume_from=" + saved.checkpoint(4).string()});
+  const Outcome back = good_run(folder, "back", both(still, layout(2, 2, 2, 3)),
                             {"training.steps=6", "checkpoint.resume_from=" + one.checkpoint(5).string()});
   expect_same_checkpoint(saved.checkpoint(4), one.checkpoint(5), "tensor 2 to 1");
   expect_same_checkpoint(saved.checkpoint(4), back.checkpoint(6), "tensor 1 to 2");
@@ -95,20 +95,20 @@ TEST(C21_LearningRate, AfterAResumeIsThatOfTheStep) {
   const Folder folder;
   const Set set = {"training.steps=40", "checkpoint.interval=100", "learning_rate_schedule.decay=COSINE",
                    "learning_rate_schedule.warmup_steps=5", "learning_rate_schedule.min_learning_rate=1e-4", "model.num_layers=2"};
-  const Run straight = good_run(folder, "straight", set);
+  const Outcome straight = good_run(folder, "straight", set);
   const auto stopped_at = [&](const std::string& name, int64_t step) {
     StopAfter stop(step);
-    const Run run = good_run(folder, name, set, {}, stop.hooks);
+    const Outcome run = good_run(folder, name, set, {}, stop.hooks);
     EXPECT_TRUE(run.result.stopped);
     EXPECT_TRUE(run.result.checkpointed);
     EXPECT_EQ(run.result.steps, step);
     return run;
   };
   // (i) unchanged
-  const Run saved = stopped_at("once", 15);
+  const Outcome saved = stopped_at("once", 15);
   EXPECT_EQ(saved.steps.size(), 15u);
   const std::string from = "checkpoint.resume_from=" + saved.checkpoint(15).string();
-  const Run once = good_run(folder, "once", set);
+  const Outcome once = good_run(folder, "once", set);
   expect_same_steps(straight, once, "resumed once");
   EXPECT_FALSE(once.printed("changed since the checkpoint"));
   // (iv) twice
@@ -118,7 +118,7 @@ TEST(C21_LearningRate, AfterAResumeIsThatOfTheStep) {
   // (ii) and (iii): the pure function of the new settings and the step, and each changed field in the log
   const auto expect_follows = [&](const std::string& name, const Set& change, const std::vector<std::string>& lines) {
     const Set changed = both(set, both({from}, change));
-    const Run run = good_run(folder, name, changed);
+    const Outcome run = good_run(folder, name, changed);
     const Job settings = job(folder, name, changed);
     ASSERT_FALSE(run.steps.empty());
     for (const nlohmann::json& step : run.steps)
@@ -133,8 +133,8 @@ TEST(C21_LearningRate, AfterAResumeIsThatOfTheStep) {
 TEST(C29_WeightsOnly, ForgetsMomentsStepAndPosition) {
   const Folder folder;
   const Set set = {"training.steps=6", "checkpoint.interval=6"};
-  const Run saved = good_run(folder, "saved", set);
-  const Run afresh = good_run(folder, "afresh", set,
+  const Outcome saved = good_run(folder, "saved", set);
+  const Outcome afresh = good_run(folder, "afresh", set,
                               {"checkpoint.resume_from=" + saved.checkpoint(6).string(), "checkpoint.weights_only=true", "training.steps=0"});
   expect_close_weights(saved.checkpoint(6), afresh.checkpoint(0), 0.0, "weights");
   const stored::Manifest manifest = read_manifest(afresh.checkpoint(0));
@@ -153,7 +153,7 @@ TEST(C29_WeightsOnly, ForgetsMomentsStepAndPosition) {
     ++moments;
   }
   EXPECT_GT(moments, 40);
-  const Run trained = good_run(folder, "trained", set,
+  const Outcome trained = good_run(folder, "trained", set,
                                {"checkpoint.resume_from=" + saved.checkpoint(6).string(), "checkpoint.weights_only=true"});
   EXPECT_EQ(trained.steps.front()["step"], 1);
   EXPECT_LT(trained.losses()[0], saved.losses()[0]);
@@ -162,27 +162,27 @@ TEST(C29_WeightsOnly, ForgetsMomentsStepAndPosition) {
 TEST(ResumeRules, NeverRequiredAndFrom) {
   const Folder folder;
   const Set set = {"training.steps=2", "checkpoint.interval=1"};
-  const Run missing = run(folder, "run", set, {"checkpoint.resume=REQUIRED"});
+  const Outcome missing = run(folder, "run", set, {"checkpoint.resume=REQUIRED"});
   EXPECT_EQ(missing.exit_code, 3);
   EXPECT_NE(missing.message.find("REQUIRED"), std::string::npos) << missing.message;
-  const Run first = good_run(folder, "run", set, {"checkpoint.resume=NEVER"});
-  const Run again = run(folder, "run", set, {"checkpoint.resume=NEVER", "training.steps=4"});
+  const Outcome first = good_run(folder, "run", set, {"checkpoint.resume=NEVER"});
+  const Outcome again = run(folder, "run", set, {"checkpoint.resume=NEVER", "training.steps=4"});
   EXPECT_EQ(again.exit_code, 3);
   EXPECT_NE(again.message.find("NEVER"), std::string::npos) << again.message;
   EXPECT_EQ(again.steps.size(), 2u) << "the metrics of the earlier run are untouched";
-  const Run required = good_run(folder, "run", set, {"checkpoint.resume=REQUIRED", "training.steps=4"});
+  const Outcome required = good_run(folder, "run", set, {"checkpoint.resume=REQUIRED", "training.steps=4"});
   EXPECT_EQ(required.steps.size(), 4u);
-  const Run nowhere = run(folder, "other", set, {"checkpoint.resume_from=" + (folder / "nowhere").string()});
+  const Outcome nowhere = run(folder, "other", set, {"checkpoint.resume_from=" + (folder / "nowhere").string()});
   EXPECT_EQ(nowhere.exit_code, 3);
   EXPECT_NE(nowhere.message.find("nowhere"), std::string::npos) << nowhere.message;
-  const Run model = run(folder, "other", set, {"checkpoint.resume_from=" + first.checkpoint(1).string(), "model.hidden_size=64"});
+  const Outcome model = run(folder, "other", set, {"checkpoint.resume_from=" + first.checkpoint(1).string(), "model.hidden_size=64"});
   EXPECT_EQ(model.exit_code, 3);
   EXPECT_NE(model.message.find("another model"), std::string::npos) << model.message;
-  const Run kind = run(folder, "other", set, {"checkpoint.resume_from=" + first.checkpoint(1).string(), "optimizer={sgd{learning_rate: 0.1}}"});
+  const Outcome kind = run(folder, "other", set, {"checkpoint.resume_from=" + first.checkpoint(1).string(), "optimizer={sgd{learning_rate: 0.1}}"});
   EXPECT_EQ(kind.exit_code, 3);
   EXPECT_NE(kind.message.find("weights_only"), std::string::npos) << kind.message;
   // A finished run has nothing left to do.
-  const Run done = good_run(folder, "run", set, {"training.steps=4"});
+  const Outcome done = good_run(folder, "run", set, {"training.steps=4"});
   EXPECT_EQ(done.steps.size(), 4u);
   EXPECT_EQ(done.result.steps, 4);
 }
@@ -190,13 +190,13 @@ TEST(ResumeRules, NeverRequiredAndFrom) {
 TEST(Metrics, AreCutBackToTheResumedStep) {
   const Folder folder;
   const Set set = {"training.steps=7", "checkpoint.interval=3", "training.eval_interval=1", "data.validation_fraction=0.05"};
-  const Run first = good_run(folder, "run", set);
+  const Outcome first = good_run(folder, "run", set);
   EXPECT_EQ(first.steps.size(), 7u);
   EXPECT_EQ(first.evaluations.size(), 7u);
   std::filesystem::remove_all(first.checkpoint(7));
   std::filesystem::remove_all(first.checkpoint(6));
   std::ofstream(first.folder / "metrics.jsonl", std::ios::app) << "{\"step\":8,\"lo";  // as a killed run leaves it
-  const Run second = good_run(folder, "run", set, {"training.steps=8", "checkpoint.interval=4"});
+  const Outcome second = good_run(folder, "run", set, {"training.steps=8", "checkpoint.interval=4"});
   ASSERT_EQ(second.steps.size(), 8u);
   ASSERT_EQ(second.evaluations.size(), 8u);
   for (size_t i = 0; i < 8; ++i) EXPECT_EQ(second.steps[i]["step"], i + 1);
@@ -207,20 +207,20 @@ TEST(Metrics, AreCutBackToTheResumedStep) {
 TEST(Stop, IsAgreedSavedAndContinued) {
   const Folder folder;
   const Set set = both({"training.steps=8", "checkpoint.interval=100"}, layout(2, 1, 2, 2));
-  const Run straight = good_run(folder, "straight", set);
+  const Outcome straight = good_run(folder, "straight", set);
   StopAfter stop(3);
-  const Run stopped = good_run(folder, "cut", set, {}, stop.hooks);
+  const Outcome stopped = good_run(folder, "cut", set, {}, stop.hooks);
   EXPECT_TRUE(stopped.result.stopped);
   EXPECT_TRUE(stopped.result.checkpointed);
   EXPECT_EQ(stopped.result.steps, 3);
   EXPECT_EQ(stopped.steps.size(), 3u);
   EXPECT_EQ(folders_in(stopped.folder / "checkpoints"), std::vector<std::string>{"step_00000003"});
-  const Run complete = good_run(folder, "cut", set);
+  const Outcome complete = good_run(folder, "cut", set);
   expect_same_steps(straight, complete, "after a stop");
   expect_same_checkpoint(straight.checkpoint(8), complete.checkpoint(8), "after a stop");
   // Without checkpoints there is nothing to save, and the run says so.
   StopAfter unsaved(1);
-  const Run lost = good_run(folder, "lost", set, {"checkpoint.interval=0"}, unsaved.hooks);
+  const Outcome lost = good_run(folder, "lost", set, {"checkpoint.interval=0"}, unsaved.hooks);
   EXPECT_TRUE(lost.result.stopped);
   EXPECT_FALSE(lost.result.checkpointed);
   EXPECT_FALSE(std::filesystem::exists(lost.folder / "checkpoints"));
@@ -228,14 +228,14 @@ TEST(Stop, IsAgreedSavedAndContinued) {
 
 TEST(OutputFolder, BelongsToOneRunAtATime) {
   const Folder folder;
-  Run second;
+  Outcome second;
   bool tried = false;
   const Hooks hooks{.on_line = [&](World&, const std::string& line) {
     if (tried || !line.starts_with("step 1/")) return;
     tried = true;
     second = run(folder, "run", {"training.steps=2"});
   }};
-  const Run first = good_run(folder, "run", {"training.steps=2"}, {}, hooks);
+  const Outcome first = good_run(folder, "run", {"training.steps=2"}, {}, hooks);
   EXPECT_TRUE(tried);
   EXPECT_EQ(second.exit_code, 3);
   EXPECT_NE(second.message.find("another run writes into output_dir"), std::string::npos) << second.message;

@@ -84,9 +84,9 @@ Set layout(int data, int tensor, int pipeline, int zero_stage) {
 
 std::string name_of(const Set& set) { return fmt::format("{}", fmt::join(set, " ")); }
 
-std::filesystem::path Run::checkpoint(int64_t step) const { return folder / "checkpoints" / checkpoint_name(step); }
+std::filesystem::path Outcome::checkpoint(int64_t step) const { return folder / "checkpoints" / checkpoint_name(step); }
 
-std::vector<double> Run::column(const std::string& name) const {
+std::vector<double> Outcome::column(const std::string& name) const {
   std::vector<double> values;
   for (const nlohmann::json& step : steps) values.push_back(step.at(name).is_null() ? NAN : step.at(name).get<double>());
   return values;
@@ -103,10 +103,10 @@ Job job(const Folder& folder, const std::string& name, const Set& set, const Set
   return *result.job;
 }
 
-Run run(const Folder& folder, const std::string& name, const Set& set, const Set& more, const Hooks& hooks) {
+Outcome run(const Folder& folder, const std::string& name, const Set& set, const Set& more, const Hooks& hooks) {
   const Job settings = job(folder, name, set, more);
-  Run run;
-  run.folder = settings.output_dir;
+  Outcome outcome;
+  outcome.folder = settings.output_dir;
   std::mutex mutex;
   const WorldResult ended = threads::run(
       settings.parallel.ranks(), world_options(settings), device_factory(settings, settings.parallel.ranks()), [&](World& world) {
@@ -115,11 +115,11 @@ Run run(const Folder& folder, const std::string& name, const Set& set, const Set
         });
         std::ostream out(&buffer);
         const auto keep = [&] {
-          if (world.rank() == 0) run.output = buffer.str();
+          if (world.rank() == 0) outcome.output = buffer.str();
         };
         try {
           const TrainResult result = train(world, settings, {.out = &out, .stop = hooks.stop});
-          if (world.rank() == 0) run.result = result;
+          if (world.rank() == 0) outcome.result = result;
         } catch (...) {
           keep();
           throw;
@@ -128,21 +128,21 @@ Run run(const Folder& folder, const std::string& name, const Set& set, const Set
         const std::lock_guard lock(mutex);
         if (hooks.at_end) hooks.at_end(world);
       });
-  run.exit_code = ended.exit_code;
-  run.failed_rank = ended.failed_rank;
-  run.message = ended.message;
-  std::ifstream metrics(run.folder / "metrics.jsonl");
+  outcome.exit_code = ended.exit_code;
+  outcome.failed_rank = ended.failed_rank;
+  outcome.message = ended.message;
+  std::ifstream metrics(outcome.folder / "metrics.jsonl");
   for (std::string line; std::getline(metrics, line);) {
     nlohmann::json entry = nlohmann::json::parse(line);
-    (entry.contains("eval_loss") ? run.evaluations : run.steps).push_back(std::move(entry));
+    (entry.contains("eval_loss") ? outcome.evaluations : outcome.steps).push_back(std::move(entry));
   }
-  std::ifstream summary(run.folder / "summary.json");
-  if (summary) run.summary = nlohmann::json::parse(summary);
-  return run;
+  std::ifstream summary(outcome.folder / "summary.json");
+  if (summary) outcome.summary = nlohmann::json::parse(summary);
+  return outcome;
 }
 
-Run good_run(const Folder& folder, const std::string& name, const Set& set, const Set& more, const Hooks& hooks) {
-  Run result = run(folder, name, set, more, hooks);
+Outcome good_run(const Folder& folder, const std::string& name, const Set& set, const Set& more, const Hooks& hooks) {
+  Outcome result = run(folder, name, set, more, hooks);
   EXPECT_EQ(result.exit_code, 0) << name << " " << name_of(set) << " " << name_of(more) << ": " << result.message;
   return result;
 }
@@ -185,7 +185,7 @@ void write_unequal(const Folder& folder, const std::string& name, int windows) {
   write_pair(folder, name, documents, masks);
 }
 
-void expect_tol32(const Run& expected, const Run& actual, const std::string& what) {
+void expect_tol32(const Outcome& expected, const Outcome& actual, const std::string& what) {
   const std::vector<double> losses = expected.losses(), other = actual.losses();
   ASSERT_FALSE(losses.empty()) << what;
   ASSERT_EQ(losses.size(), other.size()) << what;
@@ -195,7 +195,7 @@ void expect_tol32(const Run& expected, const Run& actual, const std::string& wha
     EXPECT_NEAR(other[step], losses[step], 1e-4 * losses[step]) << what << ", loss of step " << step + 1;
 }
 
-void expect_same_steps(const Run& expected, const Run& actual, const std::string& what) {
+void expect_same_steps(const Outcome& expected, const Outcome& actual, const std::string& what) {
   ASSERT_EQ(expected.steps.size(), actual.steps.size()) << what;
   for (size_t step = 0; step < expected.steps.size(); ++step)
     for (const char* name : {"step", "loss", "grad_norm", "learning_rate", "tokens", "total_tokens", "loss_scale", "skipped"})

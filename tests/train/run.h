@@ -1,8 +1,8 @@
 // Whole runs of tiny models on thread ranks, in a folder of their own: octant::train() from spec text to the files that it leaves.
 //
 //   Folder folder;                                                         // holds corpus.txt
-//   Run one = run(folder, "one", {"training.steps=5"});
-//   Run many = run(folder, "many", {"training.steps=5"}, layout(2, 1, 2, 3));
+//   Outcome one = run(folder, "one", {"training.steps=5"});
+//   Outcome many = run(folder, "many", {"training.steps=5"}, layout(2, 1, 2, 3));
 //   expect_close(one, many, kTol32);
 //
 // GPT2 of five layers (uneven over 2 and 4 stages), hidden 32, T 16, vocabulary 257, tied; a global batch of 12 sequences, which 1, 2, 3
@@ -44,7 +44,7 @@ std::string name_of(const Set& set);
 inline const Set kLlama = {"model.family=LLAMA", "model.num_attention_heads=8", "model.ffn_hidden_size=88",
                            "model.tie_embeddings=false"};
 
-struct Run {
+struct Outcome {
   int exit_code = 0;
   int failed_rank = -1;
   std::string message;  // of the failure
@@ -70,9 +70,9 @@ struct Hooks {
 
 // The job of the base spec with the overrides; throws UserError with the errors.
 Job job(const Folder& folder, const std::string& name, const Set& set, const Set& more = {});
-Run run(const Folder& folder, const std::string& name, const Set& set, const Set& more = {}, const Hooks& hooks = {});
+Outcome run(const Folder& folder, const std::string& name, const Set& set, const Set& more = {}, const Hooks& hooks = {});
 // The same, and a test failure unless it ends with 0.
-Run good_run(const Folder& folder, const std::string& name, const Set& set, const Set& more = {}, const Hooks& hooks = {});
+Outcome good_run(const Folder& folder, const std::string& name, const Set& set, const Set& more = {}, const Hooks& hooks = {});
 
 // A pair of sequences, one a document, under `folder`/`name`, its mask pair under `name`_mask where `masks` is given.
 void write_pair(const Folder& folder, const std::string& name, const std::vector<std::vector<int32_t>>& documents,
@@ -83,9 +83,9 @@ std::string data_of(const Folder& folder, const std::string& name, bool masked);
 void write_unequal(const Folder& folder, const std::string& name, int windows);
 
 // fp32 across layouts: loss of step 1 within 1e-6 and norm within 1e-5, every later loss within 1e-4 (relative).
-void expect_tol32(const Run& expected, const Run& actual, const std::string& what);
+void expect_tol32(const Outcome& expected, const Outcome& actual, const std::string& what);
 // Bit for bit: losses, norms, rates, tokens and loss scales of every step.
-void expect_same_steps(const Run& expected, const Run& actual, const std::string& what);
+void expect_same_steps(const Outcome& expected, const Outcome& actual, const std::string& what);
 void expect_same_checkpoint(const std::filesystem::path& expected, const std::filesystem::path& actual, const std::string& what);
 // Weights within `tolerance` of their tensor's largest.
 void expect_close_weights(const std::filesystem::path& expected, const std::filesystem::path& actual, double tolerance,

@@ -11,7 +11,7 @@ TEST(C29_Pairs, TrainAsThePlainRun) {
   const Folder folder;
   for (bool tied : {true, false}) {
     Set set = {"training.steps=3", fmt::format("model.tie_embeddings={}", tied)};
-    const Run plain = good_run(folder, "plain", set);
+    const Outcome plain = good_run(folder, "plain", set);
     for (int stage : {0, 1, 2, 3})
       for (int pipeline : {1, 2})
         for (bool recompute : {false, true})
@@ -29,7 +29,7 @@ TEST(C29_Pairs, TrainAsThePlainRun) {
 
 TEST(C29_Pairs, OptionsWithoutEffectAreNamed) {
   const Folder folder;
-  const Run run = good_run(folder, "run", {"zero_optimization.reduce_bucket_size=1000", "parallel.sequence_parallel=true"});
+  const Outcome run = good_run(folder, "run", {"zero_optimization.reduce_bucket_size=1000", "parallel.sequence_parallel=true"});
   EXPECT_TRUE(run.printed("parallel.sequence_parallel")) << run.output;
   EXPECT_TRUE(run.printed("zero_optimization.reduce_bucket_size")) << run.output;
 }
@@ -41,12 +41,12 @@ TEST(C60_Overlap, ChangesNoBit) {
       Set set = {"training.steps=4", "checkpoint.interval=4", "batch.gradient_accumulation_steps=3",
                  "zero_optimization.reduce_bucket_size=3000", "zero_optimization.allgather_bucket_size=3000"};
       set.insert(set.end(), grid.begin(), grid.end());
-      const Run on = good_run(folder, "on", set, {"zero_optimization.overlap_comm=true"});
-      const Run off = good_run(folder, "off", set, {"zero_optimization.overlap_comm=false"});
+      const Outcome on = good_run(folder, "on", set, {"zero_optimization.overlap_comm=true"});
+      const Outcome off = good_run(folder, "off", set, {"zero_optimization.overlap_comm=false"});
       expect_same_steps(on, off, name_of(grid));
       expect_same_checkpoint(on.checkpoint(4), off.checkpoint(4), name_of(grid));
       EXPECT_TRUE(on.steps[0].contains("wait_seconds"));
-      for (const Run* run : {&on, &off}) std::filesystem::remove_all(run->folder);
+      for (const Outcome* run : {&on, &off}) std::filesystem::remove_all(run->folder);
     }
 }
 
