@@ -1,5 +1,6 @@
 #include "train/setup.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -26,6 +27,13 @@ int usable_cores() {
 int threads_per_rank(const Job& job, int local_ranks) {
   if (job.device.threads_per_rank > 0) return job.device.threads_per_rank;
   return std::max(1, usable_cores() / std::max(1, local_ranks));
+}
+
+std::vector<std::string> placement_notices(const Job& job, int local_ranks) {
+  const int threads = threads_per_rank(job, local_ranks), cores = usable_cores();
+  if (local_ranks * threads <= cores) return {};
+  return {fmt::format("{} ranks × {} thread{} share {} core{} of this machine: ranks take turns, and communication cannot run beside compute",
+                      local_ranks, threads, threads == 1 ? "" : "s", cores, cores == 1 ? "" : "s")};
 }
 
 DeviceFactory device_factory(const Job& job, int local_ranks) {

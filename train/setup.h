@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "core/device.h"
 #include "job/job.h"
@@ -13,6 +15,9 @@ namespace octant {
 int threads_per_rank(const Job& job, int local_ranks);
 // Cores that this process may run on (affinity and control groups respected).
 int usable_cores();
+
+// What a person should know about where the ranks run, one line each: more threads than cores.
+std::vector<std::string> placement_notices(const Job& job, int local_ranks);
 
 // A factory of devices for threads::run and mpi::run.
 DeviceFactory device_factory(const Job& job, int local_ranks);

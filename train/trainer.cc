@@ -13,6 +13,7 @@
 #include "train/evaluation.h"
 #include "train/learning_rate.h"
 #include "train/run_folder.h"
+#include "train/setup.h"
 #include "train/start_table.h"
 #include "train/summary.h"
 
@@ -77,6 +78,8 @@ class Trainer {
     engine_ = std::make_unique<TrainingEngine>(job_, world_, TrainingEngine::Purpose::kTrain);
     cut_.data_rank = engine_->groups().at.data;
     std::vector<std::string> notices = job_.notices;
+    const int local_ranks = world_.transport() == "threads" ? world_.size() : mpi::launch().local_size;
+    for (const std::string& notice : placement_notices(job_, local_ranks)) notices.push_back(notice);
     for (const std::string& notice : data_->notices()) notices.push_back(notice);
     notices.insert(notices.end(), resume.notices.begin(), resume.notices.end());
     std::string start = "first weights from the seed";
@@ -176,6 +179,17 @@ class Trainer {
     if (!folder_) return;
     folder_->append_metrics(fmt::format(R"({{"step":{},"eval_loss":{},"eval_sequences":{},"eval_tokens":{}}})", progress_.step,
                                         report.loss ? fmt::format("{:.17g}", *report.loss) : "null", report.sequences, report.tokens));
+  }
+
+  // data.on_error SKIP: what was left out, over all data ranks.
+  void report_skipped() {
+    const SkippedSamples skipped = data_->skipped();
+    for (const std::string& line : skipped.first) log_->warn("skipped: {}", line);
+    int64_t count[1] = {skipped.samples};
+    engine_->groups().data->all_reduce(std::span<int64_t>(count), ReduceOp::kSum);
+    if (count[0] == 0) return;
+    console_.line(fmt::format("note: {} samples with ids outside the vocabulary were masked out (data.on_error SKIP){}", count[0],
+                              skipped.first.empty() ? "" : ", first: " + skipped.first.front()));
   }
 
   void save() {
