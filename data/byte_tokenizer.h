@@ -1,8 +1,7 @@
 // The byte tokenizer: 257 ids, one for each byte value and one for end-of-document.
 //
-//   std::vector<int32_t> ids = ByteTokenizer::encode("héllo");     // six ids, the text's own bytes
-//   std::string text = ByteTokenizer::decode(ids);                 // the same bytes again, whatever they
-//   were
+//   std::vector<int32_t> ids = ByteTokenizer::encode("héllo");  // six ids, the text's own bytes
+//   std::string text = ByteTokenizer::decode(ids);              // the same bytes again, whatever they were
 //
 // Nothing inside a text is special: a text that spells a marker is just that text. Pure functions, callable
 // from anywhere.

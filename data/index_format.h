@@ -9,9 +9,9 @@
 //   18           8      u64 S, sequences
 //   26           8      u64 D, document indices: documents + 1
 //   34           4·S    i32 length of each sequence in tokens; 0 is allowed
-//   34+4S        8·S    i64 byte offset of each sequence in the .bin: the sum of the lengths before it × size
-//   of a token 34+12S       8·D    i64 document indices; document j holds sequences [d[j], d[j+1]), the first
-//   is 0, the last is S
+//   34+4S        8·S    i64 byte offset of each sequence in the .bin: the lengths before it × size of a token
+//   34+12S       8·D    i64 document indices; document j holds sequences [d[j], d[j+1]); the first is 0, the
+//                       last is S
 //
 // parse() works on bytes in memory, so it needs no file; it reads nothing outside them, whatever they hold.
 #pragma once

@@ -1,9 +1,8 @@
 // What a data set holds, and whether every id of it belongs to a vocabulary: `octant data info`.
 //
 //   IndexedDataset books("runs/data/books");
-//   DatasetInfo info = describe(books);                 // from the index alone
-//   ScanReport scan = scan_ids(books, /*vocab_size=*/257);   // reads every token; blocks for as long as that
-//   takes
+//   DatasetInfo info = describe(books);                     // from the index alone
+//   ScanReport scan = scan_ids(books, /*vocab_size=*/257);  // reads every token, and blocks while it does
 #pragma once
 
 #include <cstdint>

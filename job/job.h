@@ -1,8 +1,8 @@
 // The validated job: the one thing that train/ and launch/ read. Everything that could be wrong in it has
 // been checked.
 //
-//   Job job = load_job("examples/quickstart.pbtxt", {"parallel.data=4"});   // job/load.h; throws UserError
-//   with all errors check_world(job, started_ranks);                                        // job/validate.h
+//   Job job = load_job("examples/quickstart.pbtxt", {"parallel.data=4"});  // job/load.h; throws UserError
+//   check_world(job, started_ranks);                                       // job/validate.h
 //   std::cout << effective_spec_text(job);
 //
 // A Job is a value: copy it, hand one to each rank.

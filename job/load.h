@@ -35,9 +35,8 @@ LoadedSpec parse_spec_text(const std::string& text, const std::string& source);
 LoadedSpec parse_spec_json(const std::string& json, const std::string& source);
 
 // `assignment` is "path.to.field=value". Enum words, lists ("[3,3]"), elements ("data.train[0].weight=2"),
-// whole blocks in text format
-// ("optimizer={sgd{learning_rate: 0.5}}"; a block replaces the old one); strings need no quotes. Errors go
-// into loaded.errors.
+// whole blocks in text format ("optimizer={sgd{learning_rate: 0.5}}"; a block replaces the old one); strings
+// need no quotes. Errors go into loaded.errors.
 void apply_override(const std::string& assignment, LoadedSpec& loaded);
 
 // Reads the file (JSON if its name ends in ".json"); a file that cannot be read is an error in the result.

@@ -5,19 +5,18 @@
 //
 // Contract, for every transport:
 //  * Collectives must be called by every rank of the group, in the same order, with matching arguments.
-//  Different groups are independent:
-//    their operations may be issued and waited for in any order. A rank may have any number of operations
-//    under way.
+//    Different groups are independent: their operations may be issued and waited for in any order. A rank may
+//    have any number of operations under way.
 //  * Calls return at once; Work::wait blocks (work.h). Buffers must not be touched between, except that
-//  inputs may be read.
+//    inputs may be read.
 //  * Sums add in rank order, floats in f32 (f64 in f64), integers exactly; the result is rounded once.
-//  reduce_scatter and all_reduce
-//    therefore give the same bits for every cut into pieces, on threads and on mpi.
+//    reduce_scatter and all_reduce therefore give the same bits for every cut into pieces, on threads and on
+//    mpi.
 //  * A group of one rank copies where in and out differ and sends nothing; the ledger shows calls of 0 bytes.
 //  * If any rank fails, every wait in the world ends with PeerFailed naming it. With
-//  debug.verify_collectives, a mismatch (operation,
-//    dtype, count, purpose) between ranks ends with BugError naming both sides. With a timeout, a wait that
-//    lasts longer prints the flight recorder of every rank and ends with PeerFailed.
+//    debug.verify_collectives, a mismatch (operation, dtype, count, purpose) between ranks ends with BugError
+//    naming both sides. With a timeout, a wait that lasts longer prints the flight recorder of every rank and
+//    ends with PeerFailed.
 //  * One communicator is used by its rank's thread alone.
 #pragma once
 

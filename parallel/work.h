@@ -2,8 +2,7 @@
 //
 //   Work work = group.all_reduce(x);
 //   … compute that does not touch x …
-//   work.wait();                              // throws what went wrong: PeerFailed, or UserError from the
-//   verifier
+//   work.wait();                       // throws what went wrong: PeerFailed, or BugError from the verifier
 //
 // `wait` blocks this rank's thread until the operation is complete here: outputs are written and inputs may
 // be reused. While it waits it drives every operation that this rank has under way, so ranks may wait in

@@ -1,8 +1,7 @@
 // One rank's view of the whole job: its world communicator, its ledgers, and how it fails.
 //
-//   threads::run(8, options, make_device, [](World& world) { … });      // eight ranks, eight threads, one
-//   process mpi::run(options, make_device, [](World& world) { … });              // this process is one rank
-//   of mpirun's
+//   threads::run(8, options, make_device, [](World& world) { … });  // eight ranks: threads of this process
+//   mpi::run(options, make_device, [](World& world) { … });         // this process is one rank of mpirun's
 //
 // One rank never fails alone: `agree` ends a risky phase on every rank alike, and an exception that leaves a
 // rank's function wakes all others out of their waits with PeerFailed.

@@ -181,17 +181,6 @@ class Trainer {
                                         report.loss ? fmt::format("{:.17g}", *report.loss) : "null", report.sequences, report.tokens));
   }
 
-  // data.on_error SKIP: what was left out, over all data ranks.
-  void report_skipped() {
-    const SkippedSamples skipped = data_->skipped();
-    for (const std::string& line : skipped.first) log_->warn("skipped: {}", line);
-    int64_t count[1] = {skipped.samples};
-    engine_->groups().data->all_reduce(std::span<int64_t>(count), ReduceOp::kSum);
-    if (count[0] == 0) return;
-    console_.line(fmt::format("note: {} samples with ids outside the vocabulary were masked out (data.on_error SKIP){}", count[0],
-                              skipped.first.empty() ? "" : ", first: " + skipped.first.front()));
-  }
-
   void save() {
     if (job_.checkpoint.interval == 0 || saved_step_ == progress_.step) return;
     const Clock::time_point begin = Clock::now();

@@ -1,4 +1,5 @@
-// Checkpoints that are torn, missing in part, or not writable; which are kept; and what a diverging run leaves.
+// Checkpoints that are torn, missing in part, or not writable; which are kept; and what a diverging run
+// leaves.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -19,14 +20,18 @@ std::filesystem::path rank_file(const std::filesystem::path& checkpoint, int ran
   return checkpoint / fmt::format("rank_{:05}.safetensors", rank);
 }
 
-void cut_by_one(const std::filesystem::path& path) { std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1); }
+void cut_by_one(const std::filesystem::path& path) {
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+}
 
 TEST(C16_TornCheckpoint, IsPassedOverAndReplaced) {
   const Folder folder;
   const Set set = {"training.steps=8", "checkpoint.interval=2"};
   const Outcome straight = good_run(folder, "straight", set, layout(2, 1, 1, 1));
-  const auto damage = [&](const std::string& name, const std::function<void(const std::filesystem::path&)>& how) {
-    const Outcome first = good_run(folder, name, set, {"training.steps=6", "parallel.data=2", "zero_optimization.stage=1"});
+  const auto damage = [&](const std::string& name,
+                          const std::function<void(const std::filesystem::path&)>& how) {
+    const Outcome first =
+        good_run(folder, name, set, {"training.steps=6", "parallel.data=2", "zero_optimization.stage=1"});
     how(first.checkpoint(6));
     const Outcome second = good_run(folder, name, set, layout(2, 1, 1, 1));
     EXPECT_TRUE(second.printed("passing over")) << second.output;
@@ -37,7 +42,9 @@ TEST(C16_TornCheckpoint, IsPassedOverAndReplaced) {
     expect_same_checkpoint(straight.checkpoint(6), second.checkpoint(6), name);
     return second.output;
   };
-  EXPECT_NE(damage("truncated", [](const auto& path) { cut_by_one(rank_file(path, 1)); }).find("rank_00001.safetensors"), std::string::npos);
+  EXPECT_NE(damage("truncated", [](const auto& path) { cut_by_one(rank_file(path, 1)); })
+                .find("rank_00001.safetensors"),
+            std::string::npos);
   damage("manifest", [](const auto& path) { std::filesystem::remove(path / kManifestName); });
   damage("half manifest", [](const auto& path) { std::filesystem::resize_file(path / kManifestName, 100); });
   damage("shard", [](const auto& path) { std::filesystem::remove(rank_file(path, 0)); });
@@ -66,7 +73,9 @@ TEST(C22_MissingShard, EndsBeforeTheFirstStepAndNamesTheFile) {
   const Outcome saved = good_run(folder, "saved", set, layout(4, 1, 1, 1));
   std::filesystem::remove(rank_file(saved.checkpoint(2), 2));
   for (const Set& cut : {layout(4, 1, 1, 1), layout(1, 1, 1, 0), layout(1, 2, 2, 0)}) {
-    const Outcome resumed = run(folder, "resumed", set, {"checkpoint.resume_from=" + saved.checkpoint(2).string(), cut[0], cut[1], cut[2], cut[3]});
+    const Outcome resumed =
+        run(folder, "resumed", set,
+            {"checkpoint.resume_from=" + saved.checkpoint(2).string(), cut[0], cut[1], cut[2], cut[3]});
     EXPECT_EQ(resumed.exit_code, 3);
     EXPECT_NE(resumed.message.find("rank_00002.safetensors"), std::string::npos) << resumed.message;
     EXPECT_EQ(resumed.message.find("rank_00001.safetensors"), std::string::npos) << resumed.message;
@@ -75,7 +84,9 @@ TEST(C22_MissingShard, EndsBeforeTheFirstStepAndNamesTheFile) {
   }
   const VerifyReport report = verify_checkpoint(saved.checkpoint(2));
   EXPECT_FALSE(report.ok());
-  EXPECT_NE(fmt::format("{}", report.problems.empty() ? "" : report.problems[0]).find("rank_00002.safetensors"), std::string::npos);
+  EXPECT_NE(
+      fmt::format("{}", report.problems.empty() ? "" : report.problems[0]).find("rank_00002.safetensors"),
+      std::string::npos);
 }
 
 TEST(C18_Retention, KeepsTheNewestByNumber) {
@@ -149,7 +160,8 @@ TEST(C18_Retention, AFileInTheWayOfTheFolderEndsTheRunCleanly) {
 
 TEST(C18_Divergence, StopsBeforeTheUpdateAndNoCheckpointHoldsIt) {
   const Folder folder;
-  const Set set = {"training.steps=8", "checkpoint.interval=1", "optimizer={sgd{learning_rate: 1e25} clip_grad_norm: 0}"};
+  const Set set = {"training.steps=8", "checkpoint.interval=1",
+                   "optimizer={sgd{learning_rate: 1e25} clip_grad_norm: 0}"};
   for (const Set& cut : {layout(1, 1, 1, 0), layout(2, 1, 1, 3), layout(2, 2, 2, 2)}) {
     const Outcome diverged = run(folder, "run", set, cut);
     EXPECT_EQ(diverged.exit_code, 6);

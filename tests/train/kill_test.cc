@@ -1,4 +1,5 @@
-// C16: the `octant` command is killed in the middle of saves; each next start goes on from a complete checkpoint.
+// C16: the `octant` command is killed in the middle of saves; each next start goes on from a complete
+// checkpoint.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -33,7 +34,8 @@ pid_t start(const std::string& spec) {
 
 bool under_way(const std::filesystem::path& directory) {
   std::error_code error;
-  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error))
+  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
+       entry.increment(error))
     if (entry->path().extension() == ".tmp") return true;
   return false;
 }

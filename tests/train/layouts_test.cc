@@ -95,13 +95,15 @@ TEST(C06_GradientNorm, CountsEveryElementOnceInAllLayouts) {
     Set set = {"training.steps=10", "optimizer.clip_grad_norm=0.1"};
     set.insert(set.end(), family.begin(), family.end());
     std::vector<double> first, last;
-    for (const Set& cut : {layout(1, 1, 1, 0), layout(4, 1, 1, 0), layout(4, 1, 1, 1), layout(4, 1, 1, 2), layout(4, 1, 1, 3),
-                           layout(1, 4, 1, 0), layout(2, 2, 1, 3), layout(1, 2, 2, 0)}) {
+    for (const Set& cut : {layout(1, 1, 1, 0), layout(4, 1, 1, 0), layout(4, 1, 1, 1), layout(4, 1, 1, 2),
+                           layout(4, 1, 1, 3), layout(1, 4, 1, 0), layout(2, 2, 1, 3), layout(1, 2, 2, 0)}) {
       const Outcome run = good_run(folder, "run", set, cut);
       ASSERT_EQ(run.norms().size(), 10u);
       first.push_back(run.norms()[0]);
       last.push_back(run.norms()[9]);
-      const Outcome free = good_run(folder, "free", set, {"optimizer.clip_grad_norm=0", "training.steps=1", cut[0], cut[1], cut[2], cut[3]});
+      const Outcome free =
+          good_run(folder, "free", set,
+                   {"optimizer.clip_grad_norm=0", "training.steps=1", cut[0], cut[1], cut[2], cut[3]});
       EXPECT_EQ(free.norms()[0], run.norms()[0]) << "the norm is taken before clipping";
     }
     EXPECT_GT(first[0], 0.1);  // clipping is active
@@ -124,7 +126,8 @@ TEST(C08_Dropout, IsTheSameInEveryLayout) {
   }
   for (const Set& cut : {layout(1, 1, 1, 0), layout(1, 2, 2, 0)}) {
     const Outcome kept = good_run(folder, "kept", set, cut);
-    const Outcome again = good_run(folder, "again", set, {"activation_checkpointing.mode=FULL", cut[0], cut[1], cut[2], cut[3]});
+    const Outcome again = good_run(folder, "again", set,
+                                   {"activation_checkpointing.mode=FULL", cut[0], cut[1], cut[2], cut[3]});
     expect_same_steps(kept, again, "recomputation, " + name_of(cut));
     expect_same_checkpoint(kept.checkpoint(5), again.checkpoint(5), "recomputation, " + name_of(cut));
     std::filesystem::remove_all(kept.folder);
@@ -139,15 +142,16 @@ TEST(C09_FirstWeights, AreBitIdenticalInEveryLayout) {
     set.insert(set.end(), family.begin(), family.end());
     const Outcome one = good_run(folder, "one", set);
     EXPECT_TRUE(one.result.checkpointed);
-    for (const Set& cut : {layout(4, 1, 1, 3), layout(1, 2, 1, 0), layout(1, 4, 1, 0), layout(1, 1, 2, 0), layout(1, 1, 4, 0),
-                           layout(2, 2, 2, 1), layout(3, 1, 1, 3)}) {
+    for (const Set& cut : {layout(4, 1, 1, 3), layout(1, 2, 1, 0), layout(1, 4, 1, 0), layout(1, 1, 2, 0),
+                           layout(1, 1, 4, 0), layout(2, 2, 2, 1), layout(3, 1, 1, 3)}) {
       const Outcome many = good_run(folder, "many", set, cut);
       expect_same_checkpoint(one.checkpoint(0), many.checkpoint(0), name_of(cut));
       std::filesystem::remove_all(many.folder);
     }
     const Outcome other = good_run(folder, "other", set, {"seed=43"});
     int different = 0;
-    for (const TensorDiff& tensor : diff_checkpoints(one.checkpoint(0), other.checkpoint(0), {.weights_only = true}).tensors)
+    const DiffReport diff = diff_checkpoints(one.checkpoint(0), other.checkpoint(0), {.weights_only = true});
+    for (const TensorDiff& tensor : diff.tensors)
       if (tensor.state == DiffState::kDifferent) ++different;
     EXPECT_GE(different, 5 * 4 + 1);
     for (const Outcome* run : {&one, &other}) std::filesystem::remove_all(run->folder);
@@ -156,7 +160,10 @@ TEST(C09_FirstWeights, AreBitIdenticalInEveryLayout) {
 
 TEST(C09_FirstWeights, SpreadAsAskedWhateverTheCut) {
   const Folder folder;
-  const Outcome run = good_run(folder, "run", {"training.steps=0", "checkpoint.interval=1", "model.init_std=0.02"}, layout(1, 4, 1, 0));
+  const Outcome run =
+      good_run(folder, "run",
+               {"training.steps=0", "checkpoint.interval=1", "model.init_std=0.02", "model.hidden_size=128"},
+               layout(1, 4, 1, 0));
   CheckpointReader reader(run.checkpoint(0));
   int matrices = 0;
   for (const stored::Tensor& tensor : reader.manifest().tensors()) {
@@ -170,7 +177,7 @@ TEST(C09_FirstWeights, SpreadAsAskedWhateverTheCut) {
     // Projections back into the residual stream start smaller by √(2 L).
     const double scaled = 0.02 / std::sqrt(2.0 * 5.0);
     const double expected = std < 0.013 ? scaled : 0.02;
-    EXPECT_NEAR(std, expected, (values.size() < 1000 ? 0.1 : 0.05) * expected) << tensor.name();
+    EXPECT_NEAR(std, expected, 0.05 * expected) << tensor.name();
     ++matrices;
   }
   EXPECT_GE(matrices, 5 * 4 + 2);
@@ -181,23 +188,27 @@ TEST(C10_Bf16, SumsGradientsInF32) {
   std::vector<std::vector<int32_t>> tokens(1);
   for (int i = 0; i < 80 * 16 + 1; ++i) tokens[0].push_back(i % 16 * 13);  // every window is the same
   write_pair(folder, "same", tokens);
-  const Set set = {data_of(folder, "same", false), "training.steps=1", "precision.compute=BF16", "batch.micro_batch_size=1",
-                   "batch.global_batch_size=64"};
+  const Set set = {data_of(folder, "same", false), "training.steps=1", "precision.compute=BF16",
+                   "batch.micro_batch_size=1", "batch.global_batch_size=64"};
   const double one = good_run(folder, "one", set, {"batch.global_batch_size=1"}).norms().at(0);
   ASSERT_GT(one, 0);
   EXPECT_NEAR(good_run(folder, "many", set).norms().at(0), one, 1e-5 * one);
-  for (int stage : {1, 3}) EXPECT_NEAR(good_run(folder, "data", set, layout(4, 1, 1, stage)).norms().at(0), one, 1e-5 * one) << stage;
+  for (int stage : {1, 3})
+    EXPECT_NEAR(good_run(folder, "data", set, layout(4, 1, 1, stage)).norms().at(0), one, 1e-5 * one)
+        << stage;
 }
 
 TEST(C15_PaddedVocabulary, StaysAMatterOfTheRun) {
   const Folder folder;
   const Set set = {"training.steps=10", "checkpoint.interval=5"};
   const Outcome straight = good_run(folder, "straight", set);
-  const Set saving = {"training.steps=5", "checkpoint.interval=5", "parallel.tensor=2", "parallel.vocab_padding_multiple=128"};
+  const Set saving = {"training.steps=5", "checkpoint.interval=5", "parallel.tensor=2",
+                      "parallel.vocab_padding_multiple=128"};
   for (const Set& family : {Set{}, kLlama}) {
     const Outcome saved = good_run(folder, "saved", saving, family);
     int of_vocabulary = 0;
-    for (const stored::Tensor& tensor : read_manifest(saved.checkpoint(5)).tensors()) {
+    const stored::Manifest manifest = read_manifest(saved.checkpoint(5));
+    for (const stored::Tensor& tensor : manifest.tensors()) {
       EXPECT_NE(tensor.shape(0), 512) << tensor.name();
       if (tensor.kind() == stored::WEIGHT && tensor.shape(0) == 257) {
         EXPECT_EQ(tensor.shape(1), 32);
@@ -211,11 +222,14 @@ TEST(C15_PaddedVocabulary, StaysAMatterOfTheRun) {
   for (int tensor : {1, 2, 4})
     for (int multiple : {1, 128}) {
       const Outcome resumed = good_run(folder, "resumed", set,
-                                   {fmt::format("parallel.tensor={}", tensor), fmt::format("parallel.vocab_padding_multiple={}", multiple),
-                                    "checkpoint.resume_from=" + saved.checkpoint(5).string()});
+                                       {fmt::format("parallel.tensor={}", tensor),
+                                        fmt::format("parallel.vocab_padding_multiple={}", multiple),
+                                        "checkpoint.resume_from=" + saved.checkpoint(5).string()});
       ASSERT_EQ(resumed.steps.size(), 5u);
-      for (size_t i = 0; i < 5; ++i) EXPECT_NEAR(resumed.losses()[i], straight.losses()[5 + i], 1e-4 * straight.losses()[5 + i]);
-      expect_close_weights(straight.checkpoint(10), resumed.checkpoint(10), 1e-4, fmt::format("tensor {} multiple {}", tensor, multiple));
+      for (size_t i = 0; i < 5; ++i)
+        EXPECT_NEAR(resumed.losses()[i], straight.losses()[5 + i], 1e-4 * straight.losses()[5 + i]);
+      expect_close_weights(straight.checkpoint(10), resumed.checkpoint(10), 1e-4,
+                           fmt::format("tensor {} multiple {}", tensor, multiple));
       std::filesystem::remove_all(resumed.folder);
     }
 }

@@ -30,7 +30,8 @@ TEST(C28_LearningRate, IsFiniteAndWithinItsPeakEverywhere) {
 }
 
 TEST(C28_LearningRate, HasTheDocumentedValues) {
-  LearningRateSettings settings{.peak = 1.0, .minimum = 0.2, .warmup_steps = 4, .decay_steps = 14, .decay = Decay::kCosine};
+  LearningRateSettings settings{
+      .peak = 1.0, .minimum = 0.2, .warmup_steps = 4, .decay_steps = 14, .decay = Decay::kCosine};
   EXPECT_EQ(learning_rate(settings, 0), 0.25);
   EXPECT_EQ(learning_rate(settings, 3), 1.0);
   EXPECT_EQ(learning_rate(settings, 4), 1.0);
@@ -52,12 +53,16 @@ TEST(C28_LearningRate, HasTheDocumentedValues) {
 
 TEST(C28_LearningRate, FallsSteadilyAfterTheWarmUp) {
   for (Decay decay : {Decay::kLinear, Decay::kCosine}) {
-    const LearningRateSettings settings{.peak = 3e-4, .minimum = 3e-5, .warmup_steps = 7, .decay_steps = 103, .decay = decay};
+    const LearningRateSettings settings{
+        .peak = 3e-4, .minimum = 3e-5, .warmup_steps = 7, .decay_steps = 103, .decay = decay};
     for (int64_t step = 1; step < 110; ++step) {
       const double before = learning_rate(settings, step - 1), now = learning_rate(settings, step);
-      if (step < 7) EXPECT_GT(now, before);
-      if (step > 7) EXPECT_LE(now, before);
-      if (step > 7) EXPECT_LT(before - now, 2 * 3e-4 / 96);
+      if (step < 7) {
+        EXPECT_GT(now, before);
+      } else if (step > 7) {
+        EXPECT_LE(now, before);
+        EXPECT_LT(before - now, 2 * 3e-4 / 96);
+      }
     }
   }
 }
@@ -66,19 +71,21 @@ TEST(C28_LearningRate, OfARunWithAWarmUpAtTheEdges) {
   const Folder folder;
   for (const char* decay : {"CONSTANT", "LINEAR", "COSINE"})
     for (int warmup : {0, 1, 9, 10}) {
-      const Outcome run = good_run(folder, "run",
-                               {"training.steps=10", fmt::format("learning_rate_schedule.warmup_steps={}", warmup),
-                                fmt::format("learning_rate_schedule.decay={}", decay), "model.num_layers=1"});
+      const Outcome run =
+          good_run(folder, "run",
+                   {"training.steps=10", fmt::format("learning_rate_schedule.warmup_steps={}", warmup),
+                    fmt::format("learning_rate_schedule.decay={}", decay), "model.num_layers=1"});
       const std::vector<double> rates = run.column("learning_rate");
       ASSERT_EQ(rates.size(), 10u);
       for (size_t step = 0; step < 10; ++step) {
         EXPECT_TRUE(std::isfinite(rates[step]) && rates[step] >= 0 && rates[step] <= 2e-3);
         EXPECT_TRUE(std::isfinite(run.losses()[step]));
       }
-      if (warmup == 0) EXPECT_EQ(rates[0], 2e-3);
+      EXPECT_EQ(rates[0], warmup == 0 ? 2e-3 : 2e-3 / warmup);
     }
   for (int steps : {0, 1}) {
-    const Outcome run = good_run(folder, "run", {fmt::format("training.steps={}", steps), "learning_rate_schedule.decay=COSINE"});
+    const Outcome run = good_run(
+        folder, "run", {fmt::format("training.steps={}", steps), "learning_rate_schedule.decay=COSINE"});
     EXPECT_EQ(run.steps.size(), static_cast<size_t>(steps));
     EXPECT_EQ(run.result.steps, steps);
   }
@@ -96,12 +103,15 @@ TEST(C28_LearningRate, NonsenseIsRefusedWithBothValues) {
   };
   const auto expect_says = [&](const Set& set, const std::vector<std::string>& parts) {
     const std::string text = message(set);
-    for (const std::string& part : parts) EXPECT_NE(text.find(part), std::string::npos) << part << " in: " << text;
+    for (const std::string& part : parts)
+      EXPECT_NE(text.find(part), std::string::npos) << part << " in: " << text;
   };
   expect_says({"learning_rate_schedule.warmup_steps=11"}, {"warmup_steps", "11", "training.steps=10"});
-  expect_says({"learning_rate_schedule.min_learning_rate=0.5"}, {"min_learning_rate", "0.5", "learning_rate=0.002"});
+  expect_says({"learning_rate_schedule.min_learning_rate=0.5"},
+              {"min_learning_rate", "0.5", "learning_rate=0.002"});
   expect_says({"learning_rate_schedule.decay_steps=0"}, {"decay_steps", "0", "training.steps=10"});
-  expect_says({"learning_rate_schedule.decay_steps=3", "learning_rate_schedule.warmup_steps=5"}, {"decay_steps", "3", "warmup_steps=5"});
+  expect_says({"learning_rate_schedule.decay_steps=3", "learning_rate_schedule.warmup_steps=5"},
+              {"decay_steps", "3", "warmup_steps=5"});
   expect_says({"learning_rate_schedule.warmup_steps=-1"}, {"warmup_steps", "-1"});
 }
 

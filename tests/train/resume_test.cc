@@ -1,4 +1,5 @@
-// Going on from a checkpoint: bit for bit on the same layout, within round-off on another, and by the rules of `checkpoint.resume`.
+// Going on from a checkpoint: bit for bit on the same layout, within round-off on another, and by the rules
+// of `checkpoint.resume`.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -35,8 +36,9 @@ class StraightRun : public testing::TestWithParam<Set> {};
 
 TEST_P(StraightRun, EqualsSaveAndResumeBitForBit) {
   const Folder folder;
-  const Set set = both({"training.steps=8", "checkpoint.interval=4", "model.dropout=0.1", "learning_rate_schedule.decay=COSINE",
-                        "learning_rate_schedule.warmup_steps=2", "learning_rate_schedule.decay_steps=8"},
+  const Set set = both({"training.steps=8", "checkpoint.interval=4", "model.dropout=0.1",
+                        "learning_rate_schedule.decay=COSINE", "learning_rate_schedule.warmup_steps=2",
+                        "learning_rate_schedule.decay_steps=8"},
                        GetParam());
   const Outcome straight = good_run(folder, "straight", set);
   const Outcome half = good_run(folder, "cut", set, {"training.steps=4"});
@@ -47,28 +49,33 @@ TEST_P(StraightRun, EqualsSaveAndResumeBitForBit) {
   expect_same_checkpoint(straight.checkpoint(8), complete.checkpoint(8), name_of(GetParam()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Resume, StraightRun,
-                         testing::Values(Set{}, layout(2, 2, 2, 2), layout(2, 2, 2, 3), both(layout(2, 1, 2, 1), kLlama),
-                                         both(layout(2, 2, 2, 2), {"precision.compute=BF16"}),
-                                         both(layout(2, 1, 2, 3), {"precision.compute=BF16", "parallel.tensor=2"}),
-                                         both(layout(2, 1, 1, 3), {"precision.compute=F16"}),
-                                         // A scale that overflows at first and grows within the run.
-                                         both(layout(2, 1, 2, 2), {"precision.compute=F16",
-                                                                   "precision.loss_scale={initial: 1e9 window: 2 hysteresis: 1}"})));
+INSTANTIATE_TEST_SUITE_P(
+    Resume, StraightRun,
+    testing::Values(Set{}, layout(2, 2, 2, 2), layout(2, 2, 2, 3), both(layout(2, 1, 2, 1), kLlama),
+                    both(layout(2, 2, 2, 2), {"precision.compute=BF16"}),
+                    both(layout(2, 1, 2, 3), {"precision.compute=BF16", "parallel.tensor=2"}),
+                    both(layout(2, 1, 1, 3), {"precision.compute=F16"}),
+                    // A scale that overflows at first and grows within the run.
+                    both(layout(2, 1, 2, 2),
+                         {"precision.compute=F16",
+                          "precision.loss_scale={initial: 1e9 window: 2 hysteresis: 1}"})));
 
 TEST(C11_Resume, OnOtherLayoutsFollowsTheUninterruptedRun) {
   const Folder folder;
   const Set set = {"training.steps=20", "checkpoint.interval=10", "model.vocab_size=1024"};
   const Outcome straight = good_run(folder, "straight", set, layout(4, 1, 1, 1));
-  for (const Set& cut : {layout(2, 1, 1, 1), layout(3, 1, 1, 3), layout(1, 2, 2, 0), layout(2, 1, 2, 1), layout(1, 1, 1, 0),
-                         layout(4, 1, 1, 2)}) {
-    const Outcome resumed = good_run(folder, "resumed", both(set, cut), {"checkpoint.resume_from=" + straight.checkpoint(10).string()});
+  for (const Set& cut : {layout(2, 1, 1, 1), layout(3, 1, 1, 3), layout(1, 2, 2, 0), layout(2, 1, 2, 1),
+                         layout(1, 1, 1, 0), layout(4, 1, 1, 2)}) {
+    const Outcome resumed = good_run(folder, "resumed", both(set, cut),
+                                     {"checkpoint.resume_from=" + straight.checkpoint(10).string()});
     ASSERT_EQ(resumed.steps.size(), 10u) << name_of(cut);
     for (size_t i = 0; i < 10; ++i) {
       EXPECT_EQ(resumed.steps[i]["step"], 11 + i);
       const double loss = straight.losses()[10 + i], norm = straight.norms()[10 + i];
-      EXPECT_NEAR(resumed.losses()[i], loss, (i == 0 ? 1e-6 : 1e-4) * loss) << name_of(cut) << ", step " << 11 + i;
-      EXPECT_NEAR(resumed.norms()[i], norm, (i == 0 ? 1e-5 : 1e-3) * norm) << name_of(cut) << ", step " << 11 + i;
+      EXPECT_NEAR(resumed.losses()[i], loss, (i == 0 ? 1e-6 : 1e-4) * loss)
+          << name_of(cut) << ", step " << 11 + i;
+      EXPECT_NEAR(resumed.norms()[i], norm, (i == 0 ? 1e-5 : 1e-3) * norm)
+          << name_of(cut) << ", step " << 11 + i;
     }
     expect_close_weights(straight.checkpoint(20), resumed.checkpoint(20), 1e-4, name_of(cut));
     EXPECT_EQ(read_manifest(resumed.checkpoint(20)).optimizer().step_count(), 20u);
@@ -81,20 +88,26 @@ TEST(C11_Resume, OverTensorDegreesAndBackLosesNothing) {
   const Set set = {"training.steps=4", "checkpoint.interval=4"};
   const Outcome saved = good_run(folder, "saved", set, layout(1, 2, 1, 0));
   // With a rate of 0 a step changes the moments alone; without counted tokens it changes nothing.
-  std::vector<std::vector<int32_t>> tokens(1, std::vector<int32_t>(40 * 16 + 1, 3)), masks(1, std::vector<int32_t>(40 * 16 + 1, 0));
+  std::vector<std::vector<int32_t>> tokens(1, std::vector<int32_t>(40 * 16 + 1, 3)),
+      masks(1, std::vector<int32_t>(40 * 16 + 1, 0));
   write_pair(folder, "masked", tokens, masks);
   const Set still = {data_of(folder, "masked", true), "training.steps=5", "checkpoint.interval=1"};
-  const Outcome one = good_run(folder, "one", both(still, layout(1, 1, 1, 0)), {"checkpoint.resume_from=" + saved.checkpoint(4).string()});
+  const Outcome one = good_run(folder, "one", both(still, layout(1, 1, 1, 0)),
+                               {"checkpoint.resume_from=" + saved.checkpoint(4).string()});
   const Outcome back = good_run(folder, "back", both(still, layout(2, 2, 2, 3)),
-                            {"training.steps=6", "checkpoint.resume_from=" + one.checkpoint(5).string()});
+                                {"training.steps=6", "checkpoint.resume_from=" + one.checkpoint(5).string()});
   expect_same_checkpoint(saved.checkpoint(4), one.checkpoint(5), "tensor 2 to 1");
   expect_same_checkpoint(saved.checkpoint(4), back.checkpoint(6), "tensor 1 to 2");
 }
 
 TEST(C21_LearningRate, AfterAResumeIsThatOfTheStep) {
   const Folder folder;
-  const Set set = {"training.steps=40", "checkpoint.interval=100", "learning_rate_schedule.decay=COSINE",
-                   "learning_rate_schedule.warmup_steps=5", "learning_rate_schedule.min_learning_rate=1e-4", "model.num_layers=2"};
+  const Set set = {"training.steps=40",
+                   "checkpoint.interval=100",
+                   "learning_rate_schedule.decay=COSINE",
+                   "learning_rate_schedule.warmup_steps=5",
+                   "learning_rate_schedule.min_learning_rate=1e-4",
+                   "model.num_layers=2"};
   const Outcome straight = good_run(folder, "straight", set);
   const auto stopped_at = [&](const std::string& name, int64_t step) {
     StopAfter stop(step);
@@ -116,18 +129,22 @@ TEST(C21_LearningRate, AfterAResumeIsThatOfTheStep) {
   stopped_at("twice", 22);
   expect_same_steps(straight, good_run(folder, "twice", set), "resumed twice");
   // (ii) and (iii): the pure function of the new settings and the step, and each changed field in the log
-  const auto expect_follows = [&](const std::string& name, const Set& change, const std::vector<std::string>& lines) {
+  const auto expect_follows = [&](const std::string& name, const Set& change,
+                                  const std::vector<std::string>& lines) {
     const Set changed = both(set, both({from}, change));
     const Outcome run = good_run(folder, name, changed);
     const Job settings = job(folder, name, changed);
     ASSERT_FALSE(run.steps.empty());
     for (const nlohmann::json& step : run.steps)
-      EXPECT_EQ(step["learning_rate"].get<double>(), learning_rate(settings.learning_rate, step["step"].get<int64_t>() - 1));
+      EXPECT_EQ(step["learning_rate"].get<double>(),
+                learning_rate(settings.learning_rate, step["step"].get<int64_t>() - 1));
     EXPECT_NE(run.column("learning_rate")[3], straight.column("learning_rate")[18]);
     for (const std::string& line : lines) EXPECT_TRUE(run.printed(line)) << line << " in: " << run.output;
   };
-  expect_follows("longer", {"training.steps=80"}, {"training.steps: 40 → 80", "learning_rate_schedule.decay_steps: 40 → 80"});
-  expect_follows("lower", {"optimizer.adamw.learning_rate=1e-3"}, {"optimizer.adamw.learning_rate: 0.002 → 0.001"});
+  expect_follows("longer", {"training.steps=80"},
+                 {"training.steps: 40 → 80", "learning_rate_schedule.decay_steps: 40 → 80"});
+  expect_follows("lower", {"optimizer.adamw.learning_rate=1e-3"},
+                 {"optimizer.adamw.learning_rate: 0.002 → 0.001"});
 }
 
 TEST(C29_WeightsOnly, ForgetsMomentsStepAndPosition) {
@@ -135,7 +152,8 @@ TEST(C29_WeightsOnly, ForgetsMomentsStepAndPosition) {
   const Set set = {"training.steps=6", "checkpoint.interval=6"};
   const Outcome saved = good_run(folder, "saved", set);
   const Outcome afresh = good_run(folder, "afresh", set,
-                              {"checkpoint.resume_from=" + saved.checkpoint(6).string(), "checkpoint.weights_only=true", "training.steps=0"});
+                                  {"checkpoint.resume_from=" + saved.checkpoint(6).string(),
+                                   "checkpoint.weights_only=true", "training.steps=0"});
   expect_close_weights(saved.checkpoint(6), afresh.checkpoint(0), 0.0, "weights");
   const stored::Manifest manifest = read_manifest(afresh.checkpoint(0));
   EXPECT_EQ(manifest.step(), 0u);
@@ -153,8 +171,9 @@ TEST(C29_WeightsOnly, ForgetsMomentsStepAndPosition) {
     ++moments;
   }
   EXPECT_GT(moments, 40);
-  const Outcome trained = good_run(folder, "trained", set,
-                               {"checkpoint.resume_from=" + saved.checkpoint(6).string(), "checkpoint.weights_only=true"});
+  const Outcome trained =
+      good_run(folder, "trained", set,
+               {"checkpoint.resume_from=" + saved.checkpoint(6).string(), "checkpoint.weights_only=true"});
   EXPECT_EQ(trained.steps.front()["step"], 1);
   EXPECT_LT(trained.losses()[0], saved.losses()[0]);
 }
@@ -172,13 +191,18 @@ TEST(ResumeRules, NeverRequiredAndFrom) {
   EXPECT_EQ(again.steps.size(), 2u) << "the metrics of the earlier run are untouched";
   const Outcome required = good_run(folder, "run", set, {"checkpoint.resume=REQUIRED", "training.steps=4"});
   EXPECT_EQ(required.steps.size(), 4u);
-  const Outcome nowhere = run(folder, "other", set, {"checkpoint.resume_from=" + (folder / "nowhere").string()});
+  const Outcome nowhere =
+      run(folder, "other", set, {"checkpoint.resume_from=" + (folder / "nowhere").string()});
   EXPECT_EQ(nowhere.exit_code, 3);
   EXPECT_NE(nowhere.message.find("nowhere"), std::string::npos) << nowhere.message;
-  const Outcome model = run(folder, "other", set, {"checkpoint.resume_from=" + first.checkpoint(1).string(), "model.hidden_size=64"});
+  const Outcome model =
+      run(folder, "other", set,
+          {"checkpoint.resume_from=" + first.checkpoint(1).string(), "model.hidden_size=64"});
   EXPECT_EQ(model.exit_code, 3);
   EXPECT_NE(model.message.find("another model"), std::string::npos) << model.message;
-  const Outcome kind = run(folder, "other", set, {"checkpoint.resume_from=" + first.checkpoint(1).string(), "optimizer={sgd{learning_rate: 0.1}}"});
+  const Outcome kind =
+      run(folder, "other", set,
+          {"checkpoint.resume_from=" + first.checkpoint(1).string(), "optimizer={sgd{learning_rate: 0.1}}"});
   EXPECT_EQ(kind.exit_code, 3);
   EXPECT_NE(kind.message.find("weights_only"), std::string::npos) << kind.message;
   // A finished run has nothing left to do.
@@ -189,13 +213,15 @@ TEST(ResumeRules, NeverRequiredAndFrom) {
 
 TEST(Metrics, AreCutBackToTheResumedStep) {
   const Folder folder;
-  const Set set = {"training.steps=7", "checkpoint.interval=3", "training.eval_interval=1", "data.validation_fraction=0.05"};
+  const Set set = {"training.steps=7", "checkpoint.interval=3", "training.eval_interval=1",
+                   "data.validation_fraction=0.05"};
   const Outcome first = good_run(folder, "run", set);
   EXPECT_EQ(first.steps.size(), 7u);
   EXPECT_EQ(first.evaluations.size(), 7u);
   std::filesystem::remove_all(first.checkpoint(7));
   std::filesystem::remove_all(first.checkpoint(6));
-  std::ofstream(first.folder / "metrics.jsonl", std::ios::app) << "{\"step\":8,\"lo";  // as a killed run leaves it
+  std::ofstream(first.folder / "metrics.jsonl", std::ios::app)
+      << "{\"step\":8,\"lo";  // as a killed run leaves it
   const Outcome second = good_run(folder, "run", set, {"training.steps=8", "checkpoint.interval=4"});
   ASSERT_EQ(second.steps.size(), 8u);
   ASSERT_EQ(second.evaluations.size(), 8u);

@@ -1,4 +1,5 @@
-// Pairs of options: each trains as the plain run does, and those that only move work in time give the same bits.
+// Pairs of options: each trains as the plain run does, and those that only move work in time give the same
+// bits.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +30,8 @@ TEST(C29_Pairs, TrainAsThePlainRun) {
 
 TEST(C29_Pairs, OptionsWithoutEffectAreNamed) {
   const Folder folder;
-  const Outcome run = good_run(folder, "run", {"zero_optimization.reduce_bucket_size=1000", "parallel.sequence_parallel=true"});
+  const Outcome run = good_run(
+      folder, "run", {"zero_optimization.reduce_bucket_size=1000", "parallel.sequence_parallel=true"});
   EXPECT_TRUE(run.printed("parallel.sequence_parallel")) << run.output;
   EXPECT_TRUE(run.printed("zero_optimization.reduce_bucket_size")) << run.output;
 }
