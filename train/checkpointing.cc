@@ -111,42 +111,60 @@ void save_checkpoint(TrainingEngine& engine, const Progress& progress, uint64_t 
   }
 }
 
-ResumePoint find_resume_point(World& world, const Job& job) {
-  std::string chosen;
-  ResumePoint point;
-  world.agree("looking for a checkpoint", [&] {
-    if (world.rank() != 0) return;
-    const CheckpointSettings& settings = job.checkpoint;
-    if (!settings.resume_from.empty()) {
+namespace {
+
+// Rank 0's part of find_resume_point.
+void choose_resume_point(const CheckpointSettings& settings, ResumePoint& point) {
+  const NewestCheckpoint newest = newest_checkpoint(settings.dir);
+  if (settings.resume == Resume::kNever) {
+    if (newest.found)
+      throw DataError(fmt::format("{} holds checkpoints of an earlier run, the newest of step {}, and checkpoint.resume is NEVER; use "
+                                  "checkpoint.resume AUTO to go on from it, or another output_dir",
+                                  settings.dir, newest.found->step));
+    return;
+  }
+  if (!settings.resume_from.empty()) {
+    std::error_code error;
+    const std::filesystem::path parent = std::filesystem::path(settings.resume_from).parent_path();
+    const bool own = std::filesystem::equivalent(parent.empty() ? "." : parent, settings.dir, error);
+    if (settings.resume == Resume::kRequired || own || !newest.found) {
       const std::string fault = incompleteness_of(settings.resume_from);
       if (!fault.empty())
         throw DataError(fmt::format("checkpoint.resume_from={} is no complete checkpoint: {}", settings.resume_from, fault));
-      chosen = settings.resume_from;
+      point.folder = settings.resume_from;
+      point.weights_only = settings.weights_only;
       return;
     }
-    const NewestCheckpoint newest = newest_checkpoint(settings.dir);
-    if (settings.resume == Resume::kNever) {
-      if (newest.found)
-        throw DataError(fmt::format("{} holds checkpoints of an earlier run, the newest of step {}, and checkpoint.resume is NEVER; use "
-                                    "checkpoint.resume AUTO to go on from it, or another output_dir",
-                                    settings.dir, newest.found->step));
-      return;
-    }
-    for (const FoundCheckpoint& skipped : newest.skipped)
-      point.notices.push_back(fmt::format("passing over {}: {}", skipped.folder.string(), skipped.fault));
-    if (newest.found) {
-      chosen = newest.found->folder.string();
-    } else if (settings.resume == Resume::kRequired) {
-      throw DataError(fmt::format("checkpoint.resume is REQUIRED and {} holds no complete checkpoint{}", settings.dir,
-                                  newest.skipped.empty() ? "" : ": " + newest.skipped.front().fault));
-    }
+    point.notices.push_back(fmt::format("checkpoint.resume_from={} began this run; it goes on from its own newest checkpoint",
+                                        settings.resume_from));
+  } else {
+    point.weights_only = settings.weights_only;
+  }
+  for (const FoundCheckpoint& skipped : newest.skipped)
+    point.notices.push_back(fmt::format("passing over {}: {}", skipped.folder.string(), skipped.fault));
+  if (newest.found) {
+    point.folder = newest.found->folder;
+  } else if (settings.resume == Resume::kRequired) {
+    throw DataError(fmt::format("checkpoint.resume is REQUIRED and {} holds no complete checkpoint{}", settings.dir,
+                                newest.skipped.empty() ? "" : ": " + newest.skipped.front().fault));
+  }
+}
+
+}  // namespace
+
+ResumePoint find_resume_point(World& world, const Job& job) {
+  ResumePoint point;
+  world.agree("looking for a checkpoint", [&] {
+    if (world.rank() == 0) choose_resume_point(job.checkpoint, point);
   });
-  const std::vector<std::string> told = world.communicator().all_gather(chosen);
-  point.folder = told.front();
+  const std::vector<std::string> told = world.communicator().all_gather(fmt::format("{}{}", point.weights_only ? "w" : "a", point.folder.string()));
+  point.weights_only = told.front().front() == 'w';
+  point.folder = told.front().substr(1);
   return point;
 }
 
-Resumed load_checkpoint(TrainingEngine& engine, const std::filesystem::path& folder, uint64_t data_fingerprint) {
+Resumed load_checkpoint(TrainingEngine& engine, const ResumePoint& point, uint64_t data_fingerprint) {
+  const std::filesystem::path& folder = point.folder;
   World& world = engine.world();
   const Job& job = engine.job();
   Resumed resumed;
@@ -155,7 +173,7 @@ Resumed load_checkpoint(TrainingEngine& engine, const std::filesystem::path& fol
       CheckpointReader reader(folder);
       const stored::Manifest& manifest = reader.manifest();
       check_model(manifest, job, folder);
-      const bool weights_only = job.checkpoint.weights_only;
+      const bool weights_only = point.weights_only;
       const std::string kind = job.optimizer.kind == OptimizerSettings::Kind::kAdamW ? "adamw" : "sgd";
       if (!weights_only && manifest.optimizer().kind() != kind)
         throw DataError(fmt::format("{} was saved with the optimizer {}, the job has {}; use the same, or checkpoint.weights_only: true",

@@ -25,19 +25,22 @@ void save_checkpoint(TrainingEngine& engine, const Progress& progress, uint64_t 
 
 // Where the job says to begin.
 struct ResumePoint {
-  std::filesystem::path folder;      // empty: none is complete, so the start is a fresh one
-  std::vector<std::string> notices;  // incomplete ones that were passed over, and why
+  std::filesystem::path folder;  // empty: a fresh start
+  bool weights_only = false;     // step, moments and data position start afresh
+  std::vector<std::string> notices;
 };
-// Decided on rank 0 and told to all; the notices are rank 0's. DataError where resume is REQUIRED and there is nothing, where resume_from is not
-// complete, and where NEVER meets checkpoints of an earlier run.
+// Decided on rank 0 and told to all; the notices are rank 0's: what was passed over, and why. checkpoint.resume_from begins a run: under AUTO
+// the same command, started again, goes on from the run's own newest checkpoint, unless resume_from lies in checkpoint.dir (going back).
+// DataError where resume is REQUIRED and there is nothing, where resume_from is not complete, and where NEVER meets checkpoints of an
+// earlier run.
 ResumePoint find_resume_point(World& world, const Job& job);
 
 struct Resumed {
   Progress progress;
   std::vector<std::string> notices;  // fields that differ from the run that saved, with old and new value
 };
-// Loads what this rank's layout needs. With job.checkpoint.weights_only the weights alone: step, moments and data position start afresh.
-Resumed load_checkpoint(TrainingEngine& engine, const std::filesystem::path& folder, uint64_t data_fingerprint);
+// Loads what this rank's layout needs.
+Resumed load_checkpoint(TrainingEngine& engine, const ResumePoint& point, uint64_t data_fingerprint);
 // Weights alone, into an engine that only runs forward.
 void load_weights(TrainingEngine& engine, const std::filesystem::path& folder);
 

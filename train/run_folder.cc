@@ -42,18 +42,35 @@ RunFolder::RunFolder(const Job& job) : folder_(job.output_dir) {
   std::error_code error;
   std::filesystem::create_directories(folder_ / "logs", error);
   if (error) throw DataError(fmt::format("cannot create the output_dir {}: {}", folder_.string(), error.message()));
-  const std::filesystem::path path = folder_ / ".lock";
-  lock_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (lock_ < 0) fail(path, "cannot open");
-  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-    ::close(lock_);
-    throw DataError(fmt::format("another run writes into output_dir {}; wait for it to end, or set output_dir to another folder",
-                                folder_.string()));
+  try {
+    lock(folder_, "output_dir");
+    if (job.checkpoint.interval > 0) lock(job.checkpoint.dir, "checkpoint.dir");
+  } catch (...) {
+    release();  // a constructor that throws runs no destructor
+    throw;
   }
 }
 
+void RunFolder::lock(const std::filesystem::path& folder, const std::string& field) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw DataError(fmt::format("cannot create {} {}: {}", field, folder.string(), error.message()));
+  if (field != "output_dir" && std::filesystem::equivalent(folder, folder_, error)) return;
+  const std::filesystem::path path = folder / ".lock";
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (descriptor < 0) fail(path, "cannot open");
+  locks_.push_back(descriptor);
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0)
+    throw DataError(fmt::format("another run writes into {} {}; wait for it to end, or set {} to another folder", field, folder.string(), field));
+}
+
 RunFolder::~RunFolder() {
-  if (lock_ >= 0) ::close(lock_);
+  release();
+}
+
+void RunFolder::release() {
+  for (const int descriptor : locks_) ::close(descriptor);
+  locks_.clear();
 }
 
 void RunFolder::begin(const Job& job, int64_t resumed_step) {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "core/error.h"
 #include "core/log.h"
@@ -14,7 +15,8 @@ namespace octant {
 
 class RunFolder {
  public:
-  // Creates what is missing and locks it. DataError if another run holds the lock, or it cannot be written.
+  // Creates what is missing and locks it, and checkpoint.dir too where checkpoints are made. DataError if another run holds a lock, or a
+  // folder cannot be written.
   explicit RunFolder(const Job& job);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
@@ -27,8 +29,11 @@ class RunFolder {
   void write_summary(const std::string& json);
 
  private:
+  void release();
+  void lock(const std::filesystem::path& folder, const std::string& field);
+
   std::filesystem::path folder_;
-  int lock_ = -1;
+  std::vector<int> locks_;
   std::ofstream metrics_;
 };
 

@@ -84,11 +84,11 @@ class Trainer {
     notices.insert(notices.end(), resume.notices.begin(), resume.notices.end());
     std::string start = "first weights from the seed";
     if (!resume.folder.empty()) {
-      const Resumed resumed = load_checkpoint(*engine_, resume.folder, data_->fingerprint());
+      const Resumed resumed = load_checkpoint(*engine_, resume, data_->fingerprint());
       progress_ = resumed.progress;
       saved_step_ = progress_.step;
-      if (job_.checkpoint.weights_only) saved_step_ = -1;
-      start = job_.checkpoint.weights_only ? fmt::format("weights of {}; step, moments and data position afresh", resume.folder.string())
+      if (resume.weights_only) saved_step_ = -1;
+      start = resume.weights_only ? fmt::format("weights of {}; step, moments and data position afresh", resume.folder.string())
                                            : fmt::format("{} (step {})", resume.folder.string(), progress_.step);
       for (const std::string& change : resumed.notices) notices.push_back("changed since the checkpoint: " + change);
     } else {

@@ -134,6 +134,17 @@ TEST_F(FullDisk, SmallFileSystem) {
   ::umount2(disk.c_str(), MNT_DETACH);
 }
 
+TEST_F(FullDisk, NoRoomForTheMetrics) {
+  const fs::path disk = folder() / "out";
+  fs::create_directories(disk);
+  if (::unshare(CLONE_NEWNS) != 0 || ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      ::mount("none", disk.c_str(), "tmpfs", 0, "size=64k") != 0)
+    GTEST_SKIP() << "no right to mount a file system";
+  const Ended ended = train({"parallel.data=2", "training.steps=1000000"});
+  expect_message(ended, 3, {"out/metrics.jsonl", "No space left"});
+  ::umount2(disk.c_str(), MNT_DETACH);
+}
+
 TEST_F(FullDisk, FilesMayNotGrow) {
   Set two = set_;
   two.push_back("training.steps=2");

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <initializer_list>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,9 @@ namespace octant::faults {
 using Set = std::vector<std::string>;  // --set overrides
 
 enum class Ranks { kThreads, kMpi };
+inline void PrintTo(Ranks kind, std::ostream* out) {
+  *out << (kind == Ranks::kMpi ? "mpirun" : "threads");
+}
 
 // `octant train` of the fixture's job. `ranks` counts only under mpirun.
 std::vector<std::string> train_command(const Set& set, Ranks kind, int ranks);

@@ -41,10 +41,11 @@ TEST_F(RankFails, MemoryBudgetTooSmallForOnePipelineStage) {
   const Set set = {"parallel.pipeline=2", "parallel.pipeline_layers=[3, 1]"};
   const std::vector<int64_t> peak = peaks(set);
   ASSERT_EQ(peak.size(), 2u);
-  ASSERT_NE(peak[0], peak[1]);
+  // How long a sent buffer lives depends on its receiver, so peaks differ a little from run to run.
+  ASSERT_GT(std::max(peak[0], peak[1]), std::min(peak[0], peak[1]) * 5 / 4);
   const int larger = peak[0] > peak[1] ? 0 : 1;
   Set limited = set;
-  limited.push_back("device.memory_limit=\"" + std::to_string(std::max(peak[0], peak[1]) - 1) + "\"");
+  limited.push_back("device.memory_limit=\"" + std::to_string((peak[0] + peak[1]) / 2) + "\"");
   for (const Ranks kind : {Ranks::kThreads, Ranks::kMpi})
     expect_message(train(limited, kind), 4,
                    {"rank " + std::to_string(larger) + " of 2", "device.memory_limit", "activations"});

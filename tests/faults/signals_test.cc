@@ -96,6 +96,21 @@ TEST_F(Stops, WithoutCheckpointsTheSignalIsTheCode) {
     }
 }
 
+// Whatever part of a step it meets: all ranks stop after the same one.
+TEST_F(Stops, C50_InEvaluationAndSave) {
+  const Set layout = {"parallel={data:2 tensor:2}", "zero_optimization.stage=1"};
+  const Set busy = {"checkpoint.interval=1", "training.eval_interval=1", "data.validation_fraction=0.2"};
+  for (int round = 0; round < 6; ++round) {
+    const int64_t before = saved_step();
+    const auto job = start(joined(joined(layout, busy), endless_));
+    ASSERT_TRUE(wait_until(*job, [&] { return saved_step() > before; })) << job->wait().text();
+    std::this_thread::sleep_for(std::chrono::milliseconds(7 * round));
+    job->signal(SIGTERM);
+    expect_message(job->wait(), kStopped, {"checkpoint is saved"});
+    EXPECT_GT(saved_step(), before);
+  }
+}
+
 // Both wait for the process when it goes on: the second may not wait for the step that the first lets it finish.
 TEST_F(Stops, SecondSignalEndsAtOnce) {
   const Set layout = {"parallel.data=2"};

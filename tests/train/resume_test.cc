@@ -211,6 +211,35 @@ TEST(ResumeRules, NeverRequiredAndFrom) {
   EXPECT_EQ(done.result.steps, 4);
 }
 
+TEST(ResumeRules, ResumeFromBeginsARunThatThenGoesOnByItself) {
+  const Folder folder;
+  const Set set = {"training.steps=4", "checkpoint.interval=1", "checkpoint.keep=0"};
+  const Outcome origin = good_run(folder, "origin", set);
+  const Set begin = {"checkpoint.resume_from=" + origin.checkpoint(2).string(), "checkpoint.weights_only=true"};
+  const Outcome first = good_run(folder, "tuned", set, begin);
+  ASSERT_EQ(first.steps.size(), 4u);
+  // The same command again: its own checkpoint with moments and step, not the weights that it began from.
+  const Outcome more = good_run(folder, "tuned", both(set, begin), {"training.steps=6"});
+  ASSERT_EQ(more.steps.size(), 6u);
+  EXPECT_EQ(more.losses()[3], first.losses()[3]);
+  EXPECT_TRUE(more.printed("began this run")) << more.output;
+  // Naming one of its own goes back to it.
+  const Outcome back = good_run(folder, "tuned", set, {"checkpoint.resume_from=" + first.checkpoint(3).string()});
+  EXPECT_TRUE(back.printed("(step 3)")) << back.output;
+}
+
+TEST(OutputFolder, SharedCheckpointFoldersAreKeptApart) {
+  const Folder folder;
+  const Set set = {"training.steps=2", "checkpoint.interval=1", "checkpoint.dir=" + (folder / "shared").string()};
+  Outcome second;
+  const Hooks hooks{.on_line = [&](World&, const std::string& line) {
+    if (line.starts_with("step 1/")) second = run(folder, "second", set);
+  }};
+  good_run(folder, "first", set, {}, hooks);
+  EXPECT_EQ(second.exit_code, 3);
+  EXPECT_NE(second.message.find("checkpoint.dir"), std::string::npos) << second.message;
+}
+
 TEST(Metrics, AreCutBackToTheResumedStep) {
   const Folder folder;
   const Set set = {"training.steps=7", "checkpoint.interval=3", "training.eval_interval=1",
