@@ -27,6 +27,6 @@ function(octant_tests name)
   endforeach()
   target_link_libraries(test_${name} PRIVATE octant_options GTest::gtest ${T_LIBRARIES})
   target_compile_definitions(test_${name} PRIVATE OCTANT_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
-  gtest_discover_tests(test_${name} TEST_PREFIX "${name}/" DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY ${CMAKE_BINARY_DIR}
+  gtest_discover_tests(test_${name} TEST_PREFIX "${name}/" DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES WORKING_DIRECTORY ${CMAKE_BINARY_DIR}
                        PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}")
 endfunction()

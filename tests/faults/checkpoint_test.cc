@@ -1,4 +1,5 @@
-// Checkpoints that a kill, a full disk or a lost file has met: never half loaded, and the last complete one always serves.
+// Checkpoints that a kill, a full disk or a lost file has met: never half loaded, and the last complete one
+// always serves.
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -109,7 +110,7 @@ TEST_F(Checkpoints, C22_LostShardIsNamedBeforeAnyStep) {
 class FullDisk : public Checkpoints {
  protected:
   const Set set_ = {"parallel.data=2", "checkpoint.interval=1", "checkpoint.keep=0"};
-  // Two saves fit, or so; what is there stays good, and the run goes on where there is room.
+  // What is there stays good.
   void expect_intact_and_goes_on(const Ended& ended, const std::string& reason) {
     expect_message(ended, 3, {"out/checkpoints", reason});
     EXPECT_FALSE(any_unfinished());

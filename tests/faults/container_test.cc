@@ -1,4 +1,5 @@
-// C47: surroundings as a container gives them: root, two cores, no HOME, a working directory that cannot be written, little shared memory.
+// C47: surroundings as a container gives them: root, two cores, no HOME, a working directory that cannot be
+// written, little shared memory.
 #include <sched.h>
 #include <sys/mount.h>
 

@@ -1,4 +1,5 @@
-// Data that is not what it should be: refused at the start in every layout, with 3, by file and number; never a signal.
+// Data that is not what it should be: refused at the start in every layout, with 3, by file and number; never
+// a signal.
 #include <fmt/format.h>
 
 #include <array>

@@ -1,4 +1,5 @@
-// The fixture of tests/faults: a folder with a job and its data, the command on thread ranks and under mpirun, and what it left there.
+// The fixture of tests/faults: a folder with a job and its data, the command on thread ranks and under
+// mpirun, and what it left there.
 //
 //   TEST_F(Faults, …) {
 //     const Ended ended = train({"parallel.data=2"}, kMpi);

@@ -2,10 +2,11 @@
 //
 //   Process run({"octant", "train", "job.pbtxt"}, {.directory = folder});
 //   run.signal(SIGTERM);
-//   const Ended ended = run.wait();              // killed, and a failure, when it has not ended within the limit
+//   const Ended ended = run.wait();              // killed, with code -1, when it has not ended in time
 //   EXPECT_EQ(ended.code, 75) << ended.text();
 //
-// The calling process adopts what its children leave behind, so that left_processes() sees every one of them. One thread.
+// The calling process adopts what its children leave behind, so that left_processes() sees every one of them.
+// One thread.
 #pragma once
 
 #include <sys/types.h>
@@ -62,7 +63,8 @@ void kill_with_children(pid_t parent);
 // Processor seconds that a process has used.
 double processor_seconds(pid_t id);
 
-// Command lines of processes that earlier commands left behind; they get a few seconds to end, and are killed then.
+// Command lines of processes that earlier commands left behind; they get a few seconds to end, and are killed
+// then.
 std::vector<std::string> left_processes();
 
 }  // namespace octant::faults

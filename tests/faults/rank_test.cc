@@ -36,7 +36,8 @@ TEST_F(RankFails, MemoryBudgetTooSmallForAll) {
   }
 }
 
-// A budget between the needs of the two stages: one rank throws in the middle of a step, its peer waits for it.
+// A budget between the needs of the two stages: one rank throws in the middle of a step, its peer waits for
+// it.
 TEST_F(RankFails, MemoryBudgetTooSmallForOnePipelineStage) {
   const Set set = {"parallel.pipeline=2", "parallel.pipeline_layers=[3, 1]"};
   const std::vector<int64_t> peak = peaks(set);

@@ -1,4 +1,5 @@
-// A run that is asked to stop: the step is finished and saved, and the next start gives the losses of a run that was never stopped.
+// A run that is asked to stop: the step is finished and saved, and the next start gives the losses of a run
+// that was never stopped.
 #include <signal.h>
 
 #include <algorithm>
@@ -60,7 +61,8 @@ TEST_F(Stops, C50_OneRankUnderMpirun) {
   expect_goes_on(layout, Ranks::kMpi, 4);
 }
 
-// mpirun passes its own SIGTERM on after odls_base_sigkill_timeout seconds, kills after as many more, and reads no output meanwhile.
+// mpirun passes its own SIGTERM on after odls_base_sigkill_timeout seconds, kills after as many more, and
+// reads no output meanwhile.
 TEST_F(Stops, C50_Mpirun) {
   const Set layout = {"parallel={data:2}"};
   std::vector<std::string> command = mpirun(2);
@@ -111,7 +113,8 @@ TEST_F(Stops, C50_InEvaluationAndSave) {
   }
 }
 
-// Both wait for the process when it goes on: the second may not wait for the step that the first lets it finish.
+// Both wait for the process when it goes on: the second may not wait for the step that the first lets it
+// finish.
 TEST_F(Stops, SecondSignalEndsAtOnce) {
   const Set layout = {"parallel.data=2"};
   const auto job = start(joined(joined(layout, {"checkpoint.interval=5"}), endless_));

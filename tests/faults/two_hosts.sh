@@ -1,6 +1,6 @@
 #!/bin/sh
-# One job over two hosts: network namespaces with addresses of their own, joined by a bridge in a third one, where mpirun runs.
-# The bits of the run must be those of one process with the same ranks.
+# One job over two hosts: network namespaces with addresses of their own, joined by a bridge in a third one,
+# where mpirun runs. The bits of the run must be those of one process with the same ranks.
 #
 #   sh two_hosts.sh build/release/octant
 #
@@ -63,17 +63,20 @@ JOB
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
 over_two_hosts() {  # an output folder, and the job's overrides
-  ip netns exec "$id"hub timeout 60 mpirun --hostfile hosts --mca plm_rsh_agent "$work/agent" --mca btl tcp,vader,self \
-    --mca btl_tcp_if_include $network.0/24 --mca oob_tcp_if_include $network.0/24 --bind-to none --map-by node -np 4 \
-    "$octant" train "$work/job.pbtxt" --set output_dir="$work/$1" --set data.train[0].text.path="$work/corpus.txt" $2
+  ip netns exec "$id"hub timeout 60 mpirun --hostfile hosts --mca plm_rsh_agent "$work/agent" \
+    --mca btl tcp,vader,self --mca btl_tcp_if_include $network.0/24 --mca oob_tcp_if_include $network.0/24 \
+    --bind-to none --map-by node -np 4 "$octant" train "$work/job.pbtxt" --set output_dir="$work/$1" \
+    --set data.train[0].text.path="$work/corpus.txt" $2
 }
 columns() { sed 's/.*\("loss":[^,]*\),\("grad_norm":[^,]*\),.*/\1 \2/' "$1/metrics.jsonl"; }
 
 for layout in "--set parallel={data:2,tensor:2} --set zero_optimization.stage=2" \
               "--set parallel={data:2,pipeline:2} --set zero_optimization.stage=3"; do
   rm -rf two one
-  over_two_hosts two "$layout" > stdout 2> stderr || fail "the run over two hosts ended with $?" stdout stderr
-  "$octant" train job.pbtxt --set output_dir=one $layout > stdout 2> stderr || fail "the run of one process ended with $?" stdout stderr
+  over_two_hosts two "$layout" > stdout 2> stderr ||
+    fail "the run over two hosts ended with $?" stdout stderr
+  "$octant" train job.pbtxt --set output_dir=one $layout > stdout 2> stderr ||
+    fail "the run of one process ended with $?" stdout stderr
   for host in a b; do
     grep -q "octant-$host" two/logs/*.log || fail "no rank ran on host $host" two/logs/*.log
   done

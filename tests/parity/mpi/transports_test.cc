@@ -1,4 +1,5 @@
-// The transport never changes the numbers: losses, norms, weights and moments of every layout on MPI processes are those of thread ranks.
+// The transport never changes the numbers: losses, norms, weights and moments of every layout on MPI
+// processes are those of thread ranks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 namespace octant::parity {
 namespace {
 
-// What one rank owns of an outcome, as bytes; in its tensors, which have their global shapes, the elements of other ranks are zero.
+// What one rank owns of an outcome, as bytes; in its tensors, which have their global shapes, the elements of
+// other ranks are zero.
 class Packed {
  public:
   explicit Packed(const Outcome& mine) {
@@ -75,7 +77,8 @@ class Unpacked {
   size_t at_ = 0;
 };
 
-// On every rank: trains on this world; rank 0 trains again on thread ranks while the others wait, and compares.
+// On every rank: trains on this world; rank 0 trains again on thread ranks while the others wait, and
+// compares.
 void expect_same_on_threads(const Case& model, const Layout& layout) {
   if (layout.ranks() != mpi::launch().size) return;
   const Job job = make_job(model, layout);
