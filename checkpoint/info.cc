@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "checkpoint/folder.h"
 #include "checkpoint/inspect.h"
 #include "checkpoint/manifest.h"
@@ -36,6 +39,12 @@ std::string checkpoint_info(const std::filesystem::path& folder) {
     text += fmt::format("  {:<10}  {:<48} {:>16}  {} {}\n", name_of(tensor.kind()), tensor.name(),
                         shape_of(tensor).str(), tensor.slices_size(),
                         tensor.slices_size() == 1 ? "slice" : "slices");
+  text += "job spec, as it was given:\n";
+  for (size_t begin = 0; begin < manifest.job_spec().size();) {
+    const size_t end = std::min(manifest.job_spec().find('\n', begin), manifest.job_spec().size());
+    text += fmt::format("  {}\n", std::string_view(manifest.job_spec()).substr(begin, end - begin));
+    begin = end + 1;
+  }
   return text;
 }
 

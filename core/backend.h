@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/memory_ledger.h"
 #include "core/ops.h"
 
 namespace octant {
@@ -28,6 +29,10 @@ class Backend {
   // What runs where, for the start-up table: e.g. {"vector code", "AVX3_ZEN4"}, {"matmul f16", "widened to f32"}.
   virtual std::vector<std::pair<std::string, std::string>> description() const = 0;
   virtual int threads() const = 0;
+
+  // The ledger to which operations charge the memory that they keep to work in, as kWorkspace: what is held already, and what will be.
+  // Null (the default): none.
+  virtual void charge_workspace_to(MemoryLedger* ledger) = 0;
 
   // 64-byte aligned, uninitialised. Throws MemoryError when the system refuses.
   virtual void* allocate(int64_t bytes) = 0;

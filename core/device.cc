@@ -129,9 +129,11 @@ Device::Device(std::unique_ptr<Backend> backend, int64_t memory_limit)
     throw UserError(fmt::format(
         "device.memory_limit={} is negative; use a number of bytes, or 0 for no limit", memory_limit));
   }
+  backend_->charge_workspace_to(&ledger_);
 }
 
 Device::~Device() {
+  backend_->charge_workspace_to(nullptr);
   pool_->retire(std::move(backend_));
 }
 

@@ -37,6 +37,7 @@ class TimedBackend : public Backend {
     return inner_->description();
   }
   int threads() const override { return inner_->threads(); }
+  void charge_workspace_to(MemoryLedger* ledger) override { inner_->charge_workspace_to(ledger); }
   void* allocate(int64_t bytes) override { return inner_->allocate(bytes); }
   void free(void* data, int64_t bytes) override { inner_->free(data, bytes); }
   void synchronize(Stream stream) override { inner_->synchronize(stream); }

@@ -36,6 +36,10 @@ class CpuBackend final : public Backend {
             {"matmul f16", matmul_.path(DType::kF16)}};
   }
   int threads() const override { return threads_; }
+  void charge_workspace_to(MemoryLedger* ledger) override {
+    matmul_.charge_to(ledger);
+    scratch_.charge_to(ledger);
+  }
 
   void* allocate(int64_t bytes) override { return allocate_aligned(bytes); }
   void free(void* data, int64_t) override { free_aligned(data); }

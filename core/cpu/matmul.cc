@@ -110,6 +110,10 @@ class Matmul::Library {
         native_bf16_(multiplies_bf16()) {}
 
   void run(const MatmulArgs& args);
+  void charge_to(MemoryLedger* ledger) {
+    scratchpad_.charge_to(ledger);
+    wide_.charge_to(ledger);
+  }
   bool native(DType dtype) const { return dtype == DType::kF32 || (dtype == DType::kBF16 && native_bf16_); }
 
  private:
@@ -235,6 +239,8 @@ void Matmul::Library::run(const MatmulArgs& args) {
 
 Matmul::Matmul(int threads) : library_(std::make_unique<Library>(threads)) {}
 Matmul::~Matmul() = default;
+
+void Matmul::charge_to(MemoryLedger* ledger) { library_->charge_to(ledger); }
 
 void Matmul::run(const MatmulArgs& args) {
   check(args);

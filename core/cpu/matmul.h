@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "core/memory_ledger.h"
 #include "core/ops.h"
 
 namespace octant::cpu {
@@ -21,6 +22,8 @@ class Matmul {
   Matmul& operator=(const Matmul&) = delete;
 
   void run(const MatmulArgs& args);
+  // See Backend::charge_workspace_to.
+  void charge_to(MemoryLedger* ledger);
   // Which code multiplies operands of this type on this processor.
   std::string path(DType dtype) const;
 

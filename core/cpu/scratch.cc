@@ -34,11 +34,26 @@ void Scratch::Free::operator()(void* data) const {
   free_aligned(data);
 }
 
+void Scratch::charge_to(MemoryLedger* ledger) {
+  if (ledger_ != nullptr) ledger_->release(MemoryKind::kWorkspace, bytes_);
+  if (ledger != nullptr) ledger->charge(MemoryKind::kWorkspace, bytes_);
+  ledger_ = ledger;
+}
+
 void* Scratch::reserve(int64_t bytes) {
   if (bytes > bytes_ || !data_) {
+    MemoryLedger* const ledger = ledger_;
+    charge_to(nullptr);
     data_.reset();
     bytes_ = 0;
-    data_.reset(allocate_aligned(bytes));
+    ledger_ = ledger;
+    if (ledger != nullptr) ledger->charge(MemoryKind::kWorkspace, bytes);
+    try {
+      data_.reset(allocate_aligned(bytes));
+    } catch (...) {
+      if (ledger != nullptr) ledger->release(MemoryKind::kWorkspace, bytes);
+      throw;
+    }
     bytes_ = bytes;
   }
   return data_.get();

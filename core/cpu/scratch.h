@@ -1,15 +1,25 @@
 // Memory that an operation needs while it runs: one block, grown to the largest request and kept, so that a
-// training step in its steady state allocates nothing. A request invalidates the one before it.
+// training step in its steady state allocates nothing. A request invalidates the one before it. Its size is charged to
+// a ledger, where there is one, as kWorkspace.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
+#include "core/memory_ledger.h"
+
 namespace octant::cpu {
 
 class Scratch {
  public:
-  // 64-byte aligned, uninitialised. Throws MemoryError when the system refuses.
+  Scratch() = default;
+  ~Scratch() { charge_to(nullptr); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  // Moves the charge from one ledger to another; null = none.
+  void charge_to(MemoryLedger* ledger);
+  // 64-byte aligned, uninitialised. Throws MemoryError when the system refuses, or past the ledger's budget.
   void* reserve(int64_t bytes);
   float* reserve_floats(int64_t count) {
     return static_cast<float*>(reserve(count * static_cast<int64_t>(sizeof(float))));
@@ -22,6 +32,7 @@ class Scratch {
   };
   std::unique_ptr<void, Free> data_;
   int64_t bytes_ = 0;
+  MemoryLedger* ledger_ = nullptr;
 };
 
 // 64-byte aligned memory of the host; `bytes` may be zero. Throws MemoryError when the system refuses.

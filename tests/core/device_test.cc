@@ -29,6 +29,26 @@ TEST(Device, ChargesExactBytesAndGivesThemBack) {
   EXPECT_EQ(device.ledger().peak_total(), 42);
 }
 
+// What operations keep to work in counts too, within the budget.
+TEST(Device, WorkspaceOfOperationsIsCharged) {
+  const auto multiply = [](Device& device) {
+    constexpr int64_t kSize = 64;
+    const Tensor a = device.allocate_zeroed({kSize, kSize}, DType::kF16, MemoryKind::kActivations);
+    const Tensor c = device.allocate({kSize, kSize}, DType::kF16, MemoryKind::kActivations);
+    const auto matrix = [](const Tensor& t) { return Matrix{t.data(), t.dtype(), kSize, kSize, kSize}; };
+    device.ops().matmul(device.compute(), {.a = matrix(a), .b = matrix(a), .c = matrix(c)});
+  };
+  Device device(cpu::make_backend({}), 0);
+  multiply(device);
+  // F16 is widened on CPUs: three f32 matrices at least.
+  EXPECT_GE(device.ledger().current(MemoryKind::kWorkspace), 3 * 64 * 64 * 4);
+  const int64_t peak = device.ledger().peak_total();
+  multiply(device);
+  EXPECT_EQ(device.ledger().peak_total(), peak);
+  Device small(cpu::make_backend({}), 20000);
+  EXPECT_THROW(multiply(small), MemoryError);
+}
+
 TEST(Device, SteadyStateAsksTheSystemForNothing) {
   Device device(cpu::make_backend({}), 0);
   const auto step = [&] {
