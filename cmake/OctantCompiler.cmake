@@ -19,4 +19,8 @@ set(OCTANT_SANITIZE "" CACHE STRING "Comma-separated sanitizers (address,undefin
 if(OCTANT_SANITIZE)
   target_compile_options(octant_options INTERFACE -fsanitize=${OCTANT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -O1)
   target_link_options(octant_options INTERFACE -fsanitize=${OCTANT_SANITIZE})
+  if(OCTANT_SANITIZE MATCHES address)
+    target_sources(octant_options INTERFACE
+                   "$<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${CMAKE_SOURCE_DIR}/cmake/leaks_under_mpi.cc>")
+  endif()
 endif()

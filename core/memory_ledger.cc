@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "core/error.h"
 
@@ -42,14 +43,14 @@ void MemoryLedger::charge(MemoryKind kind, int64_t bytes) {
     throw BugError(fmt::format("the memory ledger was charged {} bytes; charges are not negative", bytes));
   // Compared by subtraction, so that a huge request cannot overflow past the limit.
   if (budget_ > 0 && bytes > budget_ - current_total_) {
+    const int64_t room = std::numeric_limits<int64_t>::max() - current_total_;
     throw MemoryError(
         fmt::format("{} bytes ({:.3f} MiB) more for {} would pass device.memory_limit={} bytes ({:.3f} MiB): "
-                    "{} bytes are in use, so {} or "
-                    "more would be needed; raise device.memory_limit or make the step smaller "
+                    "{} bytes are in use, so {} or more would be needed; raise device.memory_limit or make the step smaller "
                     "(micro_batch_size, activation "
                     "checkpointing, a higher zero_optimization.stage)\n{}",
                     bytes, mebibytes(bytes), name_of(kind), budget_, mebibytes(budget_), current_total_,
-                    current_total_ + bytes, table()));
+                    current_total_ + std::min(bytes, room), table()));
   }
   const int index = static_cast<int>(kind);
   current_[index] += bytes;

@@ -9,7 +9,7 @@ namespace octant {
 Tensor Tensor::narrow(int64_t begin, int64_t count) const {
   if (shape_.dims() == 0 || begin < 0 || count < 0 || begin > shape_[0] || count > shape_[0] - begin) {
     throw BugError(
-        fmt::format("rows [{}, {}) are not within a tensor of shape {}", begin, begin + count, shape_.str()));
+        fmt::format("{} rows from row {} are not within a tensor of shape {}", count, begin, shape_.str()));
   }
   Shape narrowed = shape_;
   narrowed[0] = count;
@@ -26,8 +26,8 @@ Tensor Tensor::view(const Shape& shape) const {
 
 Tensor Tensor::flat(int64_t begin, int64_t count) const {
   if (begin < 0 || count < 0 || begin > elements() || count > elements() - begin) {
-    throw BugError(fmt::format("elements [{}, {}) are not within a tensor of shape {} ({} elements)", begin,
-                               begin + count, shape_.str(), elements()));
+    throw BugError(fmt::format("{} elements from element {} are not within a tensor of shape {} ({} elements)", count,
+                               begin, shape_.str(), elements()));
   }
   return Tensor(storage_, byte_offset_ + begin * size_of(dtype_), Shape{count}, dtype_);
 }

@@ -58,14 +58,14 @@ Batch make_batch(Device& device, const Case& model, const Layout& layout, int da
       ids.push_back(id);
       const uint64_t key = mix64(static_cast<uint64_t>(step * 1000 + id));
       // Sequence 3 counts nothing, sequence 5 three tokens, others between some and all.
-      const uint32_t keep = id == 3 ? 0 : id == 5 ? 3 : 1 + random_u32(key, 999) % kSequence;
+      const int64_t keep = id == 3 ? 0 : id == 5 ? 3 : 1 + random_u32(key, 999) % kSequence;
       int32_t token = static_cast<int32_t>(random_u32(key, 0) % kVocabulary);
       for (int64_t t = 0; t < kSequence; ++t) {
         tokens.push_back(token);
         token = random_u32(key, static_cast<uint64_t>(t) + 1) % 3 == 0 ? static_cast<int32_t>(random_u32(key, static_cast<uint64_t>(t) + 100) % kVocabulary)
                                                                        : (token * 7 + 3) % static_cast<int32_t>(kVocabulary);
         targets.push_back(token);
-        mask.push_back(static_cast<uint32_t>(t) < keep ? 1 : 0);
+        mask.push_back(t < keep ? 1 : 0);
         batch.counted_tokens += mask.back();
       }
     }

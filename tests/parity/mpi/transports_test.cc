@@ -69,7 +69,7 @@ class Unpacked {
   template <typename T>
   std::vector<T> take() {
     std::vector<T> values(take_number());
-    std::memcpy(values.data(), bytes_.data() + at_, values.size() * sizeof(T));
+    if (!values.empty()) std::memcpy(values.data(), bytes_.data() + at_, values.size() * sizeof(T));
     at_ += values.size() * sizeof(T);
     return values;
   }
