@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -29,17 +30,25 @@ int threads_per_rank(const Job& job, int local_ranks) {
   return std::max(1, usable_cores() / std::max(1, local_ranks));
 }
 
-std::vector<std::string> placement_notices(const Job& job, int local_ranks) {
+std::vector<std::string> placement_notices(const Job& job, int local_ranks, bool processes) {
   const int threads = threads_per_rank(job, local_ranks), cores = usable_cores();
-  if (local_ranks * threads <= cores) return {};
-  return {fmt::format("{} ranks × {} thread{} share {} core{} of this machine: ranks take turns, and communication cannot run beside compute",
-                      local_ranks, threads, threads == 1 ? "" : "s", cores, cores == 1 ? "" : "s")};
+  const bool bound = processes && cores < sysconf(_SC_NPROCESSORS_ONLN);
+  if (bound && threads > cores)
+    return {fmt::format("this rank's {} threads may run on {} core{} only: start mpirun with --bind-to none",
+                        threads, cores, cores == 1 ? "" : "s")};
+  if (bound || local_ranks * threads <= cores) return {};
+  return {
+      fmt::format("{} ranks × {} thread{} share {} core{} of this machine: ranks take turns, and "
+                  "communication cannot run beside compute",
+                  local_ranks, threads, threads == 1 ? "" : "s", cores, cores == 1 ? "" : "s")};
 }
 
 DeviceFactory device_factory(const Job& job, int local_ranks) {
   const int threads = threads_per_rank(job, local_ranks);
   const int64_t limit = job.device.memory_limit;
-  return [threads, limit](int) { return std::make_unique<Device>(cpu::make_backend({.threads = threads}), limit); };
+  return [threads, limit](int) {
+    return std::make_unique<Device>(cpu::make_backend({.threads = threads}), limit);
+  };
 }
 
 WorldOptions world_options(const Job& job) {

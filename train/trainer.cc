@@ -22,7 +22,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 class Trainer {
  public:
@@ -31,7 +33,9 @@ class Trainer {
         job_(job),
         options_(options),
         console_(world.rank() == 0 ? options.out : nullptr, options.interactive),
-        cut_{.data_size = job.parallel.data, .micro_batch_size = job.batch.micro, .accumulation = job.batch.accumulation} {}
+        cut_{.data_size = job.parallel.data,
+             .micro_batch_size = job.batch.micro,
+             .accumulation = job.batch.accumulation} {}
 
   TrainResult run() {
     open();
@@ -55,7 +59,10 @@ class Trainer {
     world_.agree("writing the summary", [&] {
       if (folder_) folder_->write_summary(summary);
     });
-    return {.steps = progress_.step, .stopped = stopped, .checkpointed = saved_step_ == progress_.step, .loss = last_loss_};
+    return {.steps = progress_.step,
+            .stopped = stopped,
+            .checkpointed = saved_step_ == progress_.step,
+            .loss = last_loss_};
   }
 
  private:
@@ -71,15 +78,18 @@ class Trainer {
       data_ = std::make_unique<BatchLoader>(loader_config(job_));
       if (job_.training.eval_interval > 0 && data_->validation_samples() == 0)
         throw DataError(
-            "training.eval_interval is set but there is no validation split; set data.validation_fraction, give data.validation sources, or "
+            "training.eval_interval is set but there is no validation split; set data.validation_fraction, "
+            "give data.validation sources, or "
             "set training.eval_interval=0");
     });
     const ResumePoint resume = find_resume_point(world_, job_);
     engine_ = std::make_unique<TrainingEngine>(job_, world_, TrainingEngine::Purpose::kTrain);
     cut_.data_rank = engine_->groups().at.data;
     std::vector<std::string> notices = job_.notices;
-    const int local_ranks = world_.transport() == "threads" ? world_.size() : mpi::launch().local_size;
-    for (const std::string& notice : placement_notices(job_, local_ranks)) notices.push_back(notice);
+    const bool processes = world_.transport() != "threads";
+    const int local_ranks = processes ? mpi::launch().local_size : world_.size();
+    for (const std::string& notice : placement_notices(job_, local_ranks, processes))
+      notices.push_back(notice);
     for (const std::string& notice : data_->notices()) notices.push_back(notice);
     notices.insert(notices.end(), resume.notices.begin(), resume.notices.end());
     std::string start = "first weights from the seed";
@@ -88,9 +98,11 @@ class Trainer {
       progress_ = resumed.progress;
       saved_step_ = progress_.step;
       if (resume.weights_only) saved_step_ = -1;
-      start = resume.weights_only ? fmt::format("weights of {}; step, moments and data position afresh", resume.folder.string())
-                                           : fmt::format("{} (step {})", resume.folder.string(), progress_.step);
-      for (const std::string& change : resumed.notices) notices.push_back("changed since the checkpoint: " + change);
+      start = resume.weights_only ? fmt::format("weights of {}; step, moments and data position afresh",
+                                                resume.folder.string())
+                                  : fmt::format("{} (step {})", resume.folder.string(), progress_.step);
+      for (const std::string& change : resumed.notices)
+        notices.push_back("changed since the checkpoint: " + change);
     } else {
       engine_->initialize();
     }
@@ -102,7 +114,8 @@ class Trainer {
       console_.line("note: " + notice);
       log_->info("{}", notice);
     }
-    log_->info("rank {} of {} on {}, begins at step {}", world_.rank(), world_.size(), world_.host(), progress_.step);
+    log_->info("rank {} of {} on {}, begins at step {}", world_.rank(), world_.size(), world_.host(),
+               progress_.step);
     world_.traffic().clear();
   }
 
@@ -136,10 +149,13 @@ class Trainer {
     world_.communicator().all_reduce(std::span<int64_t>(&total, 1), ReduceOp::kSum);
     const std::vector<std::string> reasons =
         world_.communicator().all_gather(mine.first.empty() ? std::string() : mine.first.front());
-    const auto first = std::find_if(reasons.begin(), reasons.end(), [](const std::string& reason) { return !reason.empty(); });
+    const auto first = std::find_if(reasons.begin(), reasons.end(),
+                                    [](const std::string& reason) { return !reason.empty(); });
     if (total > 0)
-      console_.line(fmt::format("note: data.on_error SKIP left out {} sample{} (each data rank counts those that it met), such as {}", total,
-                                total == 1 ? "" : "s", *first));
+      console_.line(
+          fmt::format("note: data.on_error SKIP left out {} sample{} (each data rank counts those that it "
+                      "met), such as {}",
+                      total, total == 1 ? "" : "s", *first));
   }
 
   void train_step(const Batch& batch) {
@@ -153,32 +169,37 @@ class Trainer {
     last_loss_ = report.loss;
 
     const double seconds = seconds_since(begin);
-    StepMetrics metrics{.step = progress_.step,
-                        .steps = job_.training.steps,
-                        .loss = report.loss,
-                        .gradient_norm = report.gradient_norm,
-                        .learning_rate = rate,
-                        .tokens = report.counted_tokens,
-                        .total_tokens = progress_.tokens,
-                        .step_seconds = seconds,
-                        .tokens_per_second = static_cast<double>(job_.batch.global * job_.model.sequence_length) / seconds,
-                        .wait_seconds = world_.waited_seconds() - waited,
-                        .skipped = !report.applied};
+    StepMetrics metrics{
+        .step = progress_.step,
+        .steps = job_.training.steps,
+        .loss = report.loss,
+        .gradient_norm = report.gradient_norm,
+        .learning_rate = rate,
+        .tokens = report.counted_tokens,
+        .total_tokens = progress_.tokens,
+        .step_seconds = seconds,
+        .tokens_per_second = static_cast<double>(job_.batch.global * job_.model.sequence_length) / seconds,
+        .wait_seconds = world_.waited_seconds() - waited,
+        .skipped = !report.applied};
     if (job_.precision.loss_scale.enabled) metrics.loss_scale = report.loss_scale;
     if (folder_) folder_->append_metrics(to_json(metrics));
     console_.step(metrics);
   }
 
   static bool due_at(int64_t interval, int64_t step) { return interval > 0 && step % interval == 0; }
-  bool due(int64_t interval, bool end) const { return interval > 0 && (end || due_at(interval, progress_.step)); }
+  bool due(int64_t interval, bool end) const {
+    return interval > 0 && (end || due_at(interval, progress_.step));
+  }
 
   void validate() {
     const EvaluationReport report = evaluate(*engine_, *data_, job_.training.eval_batches);
     console_.line(fmt::format("eval at step {} | loss {} | {} sequences, {} tokens", progress_.step,
-                              report.loss ? fmt::format("{:.6f}", *report.loss) : "none", report.sequences, report.tokens));
+                              report.loss ? fmt::format("{:.6f}", *report.loss) : "none", report.sequences,
+                              report.tokens));
     if (!folder_) return;
-    folder_->append_metrics(fmt::format(R"({{"step":{},"eval_loss":{},"eval_sequences":{},"eval_tokens":{}}})", progress_.step,
-                                        report.loss ? fmt::format("{:.17g}", *report.loss) : "null", report.sequences, report.tokens));
+    folder_->append_metrics(fmt::format(
+        R"({{"step":{},"eval_loss":{},"eval_sequences":{},"eval_tokens":{}}})", progress_.step,
+        report.loss ? fmt::format("{:.17g}", *report.loss) : "null", report.sequences, report.tokens));
   }
 
   void save() {
@@ -187,7 +208,8 @@ class Trainer {
     save_checkpoint(*engine_, progress_, data_->fingerprint());
     saved_step_ = progress_.step;
     log_->info("saved step {} in {:.3f} s", progress_.step, seconds_since(begin));
-    console_.line(fmt::format("saved {}/step_{:08} in {:.2f} s", job_.checkpoint.dir, progress_.step, seconds_since(begin)));
+    console_.line(fmt::format("saved {}/step_{:08} in {:.2f} s", job_.checkpoint.dir, progress_.step,
+                              seconds_since(begin)));
   }
 
   World& world_;
@@ -206,6 +228,8 @@ class Trainer {
 
 }  // namespace
 
-TrainResult train(World& world, const Job& job, const TrainOptions& options) { return Trainer(world, job, options).run(); }
+TrainResult train(World& world, const Job& job, const TrainOptions& options) {
+  return Trainer(world, job, options).run();
+}
 
 }  // namespace octant
