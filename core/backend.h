@@ -1,8 +1,9 @@
 // A kind of device: memory, streams, and the operations of a transformer step.
 //
-// Adding a device is adding one folder with one implementation of this class (core/cpu is the first). Operations are issued on
-// a stream; the CPU runs them at once, on the calling thread and `threads()` workers. A Backend object belongs to one rank and is
-// called from that rank's thread alone; two ranks' backends are independent. Arguments: core/ops.h.
+// Adding a device is adding one folder with one implementation of this class (core/cpu is the first).
+// Operations are issued on a stream; the CPU runs them at once, on the calling thread and `threads()`
+// workers. A Backend object belongs to one rank and is called from that rank's thread alone; two ranks'
+// backends are independent. Arguments: core/ops.h.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +27,13 @@ class Backend {
   virtual ~Backend() = default;
 
   virtual std::string name() const = 0;
-  // What runs where, for the start-up table: e.g. {"vector code", "AVX3_ZEN4"}, {"matmul f16", "widened to f32"}.
+  // What runs where, for the start-up table: e.g. {"vector code", "AVX3_ZEN4"}, {"matmul f16", "widened to
+  // f32"}.
   virtual std::vector<std::pair<std::string, std::string>> description() const = 0;
   virtual int threads() const = 0;
 
-  // The ledger to which operations charge the memory that they keep to work in, as kWorkspace: what is held already, and what will be.
-  // Null (the default): none.
+  // The ledger to which operations charge the memory that they keep to work in, as kWorkspace: what is held
+  // already, and what will be. Null (the default): none.
   virtual void charge_workspace_to(MemoryLedger* ledger) = 0;
 
   // 64-byte aligned, uninitialised. Throws MemoryError when the system refuses.
@@ -40,7 +42,8 @@ class Backend {
 
   virtual void copy(Stream, void* to, const void* from, int64_t bytes) = 0;  // within the device
   virtual void copy_from_host(Stream, void* to, const void* from, int64_t bytes) = 0;
-  virtual void copy_to_host(Stream, void* to, const void* from, int64_t bytes) = 0;  // `to` is valid after synchronize()
+  virtual void copy_to_host(Stream, void* to, const void* from,
+                            int64_t bytes) = 0;  // `to` is valid after synchronize()
   virtual void set_zero(Stream, void* data, int64_t bytes) = 0;
   virtual void synchronize(Stream) = 0;
 

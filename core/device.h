@@ -3,8 +3,9 @@
 //   Device device(cpu::make_backend({.threads = 1}), /*memory_limit=*/0);
 //   Tensor x = device.allocate({M, C}, DType::kF32, MemoryKind::kActivations);
 //
-// Memory that a dead tensor gives back is kept by size class and reused, so a training step in its steady state asks the
-// system for nothing; the ledger counts what tensors hold. Used by one rank's thread alone. The device must outlive its tensors.
+// Memory that a dead tensor gives back is kept by size class and reused, so a training step in its steady
+// state asks the system for nothing; the ledger counts what tensors hold. Used by one rank's thread alone.
+// The device must outlive its tensors.
 #pragma once
 
 #include <memory>

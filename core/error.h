@@ -1,9 +1,9 @@
 // What can go wrong, by who has to act. Every exception that leaves a room is one of these.
 //
-//   throw UserError(fmt::format("parallel.tensor={} does not divide model.num_kv_heads={}; use 1, 2, 3 or 6", t, k));
+//   throw UserError(fmt::format("parallel.tensor={} does not divide model.num_kv_heads={}; use 1 or 3", t, k));
 //
-// A message says what was given, which rule it breaks and what would work. `exit_code()` is the documented code of the
-// `octant` command (docs/architecture.md, "Exit codes").
+// A message says what was given, which rule it breaks and what would work. `exit_code()` is the documented code
+// of the `octant` command (docs/architecture.md, "Exit codes").
 #pragma once
 
 #include <stdexcept>
@@ -15,7 +15,7 @@ enum class ExitCode : int {
   kDone = 0,
   kBug = 1,
   kUsage = 2,
-  kUnusable = 3,   // data, checkpoint or output folder; a full disk too
+  kUnusable = 3,  // data, checkpoint or output folder; a full disk too
   kMemory = 4,
   kPeer = 5,       // a rank failed or timed out
   kDiverged = 6,   // a non-finite loss or gradient norm
@@ -46,8 +46,8 @@ struct MemoryError : Error {
   explicit MemoryError(const std::string& message) : Error(ExitCode::kMemory, message) {}
 };
 
-// Another rank failed or did not answer in time. Thrown on the ranks that are woken, never on the one at fault. Carries the
-// code of the rank at fault where all ranks agreed on what went wrong (World::agree).
+// Another rank failed or did not answer in time. Thrown on the ranks that are woken, never on the one at fault.
+// Carries the code of the rank at fault where all ranks agreed on what went wrong (World::agree).
 struct PeerFailed : Error {
   explicit PeerFailed(const std::string& message, ExitCode code = ExitCode::kPeer) : Error(code, message) {}
 };

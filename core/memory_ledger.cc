@@ -46,7 +46,8 @@ void MemoryLedger::charge(MemoryKind kind, int64_t bytes) {
     const int64_t room = std::numeric_limits<int64_t>::max() - current_total_;
     throw MemoryError(
         fmt::format("{} bytes ({:.3f} MiB) more for {} would pass device.memory_limit={} bytes ({:.3f} MiB): "
-                    "{} bytes are in use, so {} or more would be needed; raise device.memory_limit or make the step smaller "
+                    "{} bytes are in use, so {} or more would be needed; raise device.memory_limit or make "
+                    "the step smaller "
                     "(micro_batch_size, activation "
                     "checkpointing, a higher zero_optimization.stage)\n{}",
                     bytes, mebibytes(bytes), name_of(kind), budget_, mebibytes(budget_), current_total_,

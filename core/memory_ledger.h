@@ -1,7 +1,7 @@
 // Counts every byte of a device by what it is for, and keeps the device within its budget.
 //
-// One ledger belongs to one device of one rank and is used by that rank's thread alone. A charge past the budget throws
-// MemoryError with `table()` in its message and leaves the ledger unchanged.
+// One ledger belongs to one device of one rank and is used by that rank's thread alone. A charge past the
+// budget throws MemoryError with `table()` in its message and leaves the ledger unchanged.
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
 // One micro-batch of one data rank: what the first and the last stage read, and what dropout needs.
 //
-// Every rank of a data coordinate holds the same micro-batch (it is read, not sent: a pure function of the step).
+// Every rank of a data coordinate holds the same micro-batch (it is read, not sent: a pure function of the
+// step).
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,9 @@ struct MicroBatch {
 // A data rank's part of one global batch.
 struct Batch {
   std::vector<MicroBatch> micro_batches;
-  int64_t counted_tokens = 0;   // targets under the mask on this data rank
-  int64_t consumed_samples = 0; // sequences of the global batch consumed before this step, over the whole job
+  int64_t counted_tokens = 0;  // targets under the mask on this data rank
+  int64_t consumed_samples =
+      0;  // sequences of the global batch consumed before this step, over the whole job
 };
 
 }  // namespace octant

@@ -1,10 +1,11 @@
 // The arguments of a backend's operations: plain structs of pointers, sizes, strides and dtypes.
 //
-// Shape letters as everywhere: B micro-batch, T sequence, C hidden, H heads, K kv heads, D head size, F ffn hidden,
-// V vocabulary; M is a number of token rows. Pointers are device pointers. "T-typed" pointers have the struct's `dtype`
-// (f32, bf16 or f16); statistics are f32. Outputs may not alias inputs unless a field's comment allows it. "Accumulates"
-// means += into memory that holds a value. Sizes may be zero. Results are deterministic for one binary, instruction set and
-// number of threads, and an element of an elementwise operation has the same bits wherever its range was cut.
+// Shape letters as everywhere: B micro-batch, T sequence, C hidden, H heads, K kv heads, D head size, F ffn
+// hidden, V vocabulary; M is a number of token rows. Pointers are device pointers. "T-typed" pointers have
+// the struct's `dtype` (f32, bf16 or f16); statistics are f32. Outputs may not alias inputs unless a field's
+// comment allows it. "Accumulates" means += into memory that holds a value. Sizes may be zero. Results are
+// deterministic for one binary, instruction set and number of threads, and an element of an elementwise
+// operation has the same bits wherever its range was cut.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +23,8 @@ struct Matrix {
   int64_t ld = 0;
 };
 
-// c (+)= op(a) · op(b) [+ bias], multiplied and added in f32. a and b share one dtype (f32, bf16 or f16); c may be that dtype
-// or f32 (and, when accumulating, f32 or the same 16-bit type).
+// c (+)= op(a) · op(b) [+ bias], multiplied and added in f32. a and b share one dtype (f32, bf16 or f16); c
+// may be that dtype or f32 (and, when accumulating, f32 or the same 16-bit type).
 struct MatmulArgs {
   Matrix a, b, c;
   bool transpose_a = false;
@@ -76,7 +77,8 @@ struct GeluArgs {
   void* out = nullptr;       // y forward, dx backward
 };
 
-// SwiGLU (Shazeer 2020): rows of (gate | up), 2F wide, to rows of silu(gate)·up, F wide. Backward writes (dgate | dup).
+// SwiGLU (Shazeer 2020): rows of (gate | up), 2F wide, to rows of silu(gate)·up, F wide. Backward writes
+// (dgate | dup).
 struct SwigluArgs {
   int64_t rows = 0, ffn = 0;
   DType dtype = DType::kF32;
@@ -85,8 +87,8 @@ struct SwigluArgs {
   void* out = nullptr;            // (rows, F) forward, (rows, 2F) backward; backward may be gate_up
 };
 
-// Rotary embedding (Su 2021), halves rotated as Hugging Face does it (element i with i + D/2), in place on `heads` heads of
-// every token row; the position of row i is i mod T. `inverse` rotates back (the backward).
+// Rotary embedding (Su 2021), halves rotated as Hugging Face does it (element i with i + D/2), in place on
+// `heads` heads of every token row; the position of row i is i mod T. `inverse` rotates back (the backward).
 struct RotaryArgs {
   int64_t rows = 0, sequence = 0, heads = 0, head_size = 0;
   int64_t row_stride = 0;  // elements between token rows
@@ -96,8 +98,9 @@ struct RotaryArgs {
   void* x = nullptr;
 };
 
-// Causal attention with grouped queries; head h reads kv head h / (H/K). Never materialises (T,T): the forward keeps the
-// log-sum-exp of each row (Dao 2022). Strides are elements between token rows; heads are D apart within a row.
+// Causal attention with grouped queries; head h reads kv head h / (H/K). Never materialises (T,T): the
+// forward keeps the log-sum-exp of each row (Dao 2022). Strides are elements between token rows; heads are D
+// apart within a row.
 struct AttentionForwardArgs {
   int64_t batch = 0, sequence = 0, heads = 0, kv_heads = 0, head_size = 0;
   DType dtype = DType::kF32;
@@ -109,12 +112,13 @@ struct AttentionForwardArgs {
   float* lse = nullptr;  // (B,H,T)
 };
 struct AttentionBackwardArgs {
-  AttentionForwardArgs forward;   // as given to the forward; out and lse are read
-  const void* dout = nullptr;     // out's stride
+  AttentionForwardArgs forward;                      // as given to the forward; out and lse are read
+  const void* dout = nullptr;                        // out's stride
   void *dq = nullptr, *dk = nullptr, *dv = nullptr;  // q's, k's, v's strides; overwritten
 };
 
-// Rows of a vocabulary-parallel table: this rank holds ids [first_id, first_id + table_rows). A row whose id is not held is zero.
+// Rows of a vocabulary-parallel table: this rank holds ids [first_id, first_id + table_rows). A row whose id
+// is not held is zero.
 struct EmbeddingForwardArgs {
   int64_t rows = 0, cols = 0, first_id = 0, table_rows = 0;
   DType dtype = DType::kF32;
@@ -144,24 +148,26 @@ struct PositionBackwardArgs {  // dtable[position] += dy[i], in row order
   void* dtable = nullptr;
 };
 
-// The local pieces of the vocabulary-parallel cross-entropy (Megatron-LM, section 3): logits are f32, (M, cols) with stride
-// ld, of which the first `valid` columns are real vocabulary and the rest padding that never takes part.
+// The local pieces of the vocabulary-parallel cross-entropy (Megatron-LM, section 3): logits are f32, (M,
+// cols) with stride ld, of which the first `valid` columns are real vocabulary and the rest padding that
+// never takes part.
 struct CrossEntropyArgs {
   int64_t rows = 0, valid = 0, cols = 0, ld = 0, first_id = 0;
   const float* logits = nullptr;
   const int32_t* targets = nullptr;  // (M) global ids
   const uint8_t* mask = nullptr;     // (M)
-  float* max = nullptr;              // (M): written by cross_entropy_max, read by the others; -inf where valid is 0
-  float* sum = nullptr;              // (M): sum of exp(logit - max)
-  float* target = nullptr;           // (M): logit of the target minus max where this rank holds it, else 0
-  double* loss = nullptr;            // [0] += sum of mask · (log(sum) - target), rows in order, by cross_entropy_loss
-  float scale = 1.0f;                // backward: dlogits = scale · mask · (softmax - onehot); 0 in padding columns
-  void* dlogits = nullptr;           // (M, cols) stride ld, of dlogits_dtype; may be the logits themselves when f32
+  float* max = nullptr;     // (M): written by cross_entropy_max, read by the others; -inf where valid is 0
+  float* sum = nullptr;     // (M): sum of exp(logit - max)
+  float* target = nullptr;  // (M): logit of the target minus max where this rank holds it, else 0
+  double* loss = nullptr;   // [0] += sum of mask · (log(sum) - target), rows in order, by cross_entropy_loss
+  float scale = 1.0f;       // backward: dlogits = scale · mask · (softmax - onehot); 0 in padding columns
+  void* dlogits = nullptr;  // (M, cols) stride ld, of dlogits_dtype; may be the logits themselves when f32
   DType dlogits_dtype = DType::kF32;
 };
 
-// y = residual + x · keep / (1 - probability), where keep is Bernoulli from Philox at the global element index
-// (sample_ids[r / T] · T + r mod T) · C + c with r = first_row + row. Backward (residual null): dx from dy by the same mask.
+// y = residual + x · keep / (1 - probability), where keep is Bernoulli from Philox at the global element
+// index (sample_ids[r / T] · T + r mod T) · C + c with r = first_row + row. Backward (residual null): dx from
+// dy by the same mask.
 struct DropoutArgs {
   int64_t rows = 0, cols = 0, first_row = 0, sequence = 0;
   DType dtype = DType::kF32;
@@ -181,7 +187,8 @@ struct AddArgs {
   void* out = nullptr;
 };
 
-// out[i] (+)= scale · in[i], through f32, between any of f32, bf16, f16 (round to nearest even). in may be out for equal dtypes.
+// out[i] (+)= scale · in[i], through f32, between any of f32, bf16, f16 (round to nearest even). in may be
+// out for equal dtypes.
 struct CastArgs {
   int64_t n = 0;
   const void* in = nullptr;
@@ -194,8 +201,8 @@ struct CastArgs {
 
 enum class ReduceOp : uint8_t { kSum, kMax };
 
-// out[i] (+)= sources[0][i] + sources[1][i] + … in this order; floats add in f32 (f64 in f64), integers exactly, and the sum is rounded
-// once to the output. out may be one of the sources. u8 knows kMax only.
+// out[i] (+)= sources[0][i] + sources[1][i] + … in this order; floats add in f32 (f64 in f64), integers
+// exactly, and the sum is rounded once to the output. out may be one of the sources. u8 knows kMax only.
 struct ReduceArgs {
   int64_t n = 0;
   int num_sources = 0;
@@ -215,8 +222,9 @@ struct SumSquaresArgs {
   double* out = nullptr;
 };
 
-// AdamW (Loshchilov & Hutter 2019) on a flat range: g = gradient_scale · gradient; m, v moments; bias_correction1 = 1 - beta1^t;
-// w -= lr · (m/bc1 / (sqrt(v/bc2) + eps) + weight_decay · w). Writes w to `master` and, rounded, to `parameters` if not null.
+// AdamW (Loshchilov & Hutter 2019) on a flat range: g = gradient_scale · gradient; m, v moments;
+// bias_correction1 = 1 - beta1^t; w -= lr · (m/bc1 / (sqrt(v/bc2) + eps) + weight_decay · w). Writes w to
+// `master` and, rounded, to `parameters` if not null.
 struct AdamwArgs {
   int64_t n = 0;
   float* master = nullptr;
@@ -242,7 +250,8 @@ struct SgdArgs {
   float learning_rate = 0, weight_decay = 0;
 };
 
-// out[i] = standard_deviation · normal(key, first_index + i), f32: a pure function of key and index (core/math/philox.h).
+// out[i] = standard_deviation · normal(key, first_index + i), f32: a pure function of key and index
+// (core/math/philox.h).
 struct NormalFillArgs {
   int64_t n = 0;
   uint64_t key = 0;

@@ -26,8 +26,9 @@ Tensor Tensor::view(const Shape& shape) const {
 
 Tensor Tensor::flat(int64_t begin, int64_t count) const {
   if (begin < 0 || count < 0 || begin > elements() || count > elements() - begin) {
-    throw BugError(fmt::format("{} elements from element {} are not within a tensor of shape {} ({} elements)", count,
-                               begin, shape_.str(), elements()));
+    throw BugError(
+        fmt::format("{} elements from element {} are not within a tensor of shape {} ({} elements)", count,
+                    begin, shape_.str(), elements()));
   }
   return Tensor(storage_, byte_offset_ + begin * size_of(dtype_), Shape{count}, dtype_);
 }

@@ -3,8 +3,9 @@
 //   Tensor x = device.allocate({B, T, C}, DType::kF32, MemoryKind::kActivations);
 //   Tensor row = x.narrow(1, 2).view({2 * T, C});        // shares x's storage
 //
-// Copying a Tensor copies the view. The storage goes back to its device when the last view dies, so a Work that is under
-// way keeps its buffers alive by holding a Tensor. Storage must die on the thread of its device's rank.
+// Copying a Tensor copies the view. The storage goes back to its device when the last view dies, so a Work
+// that is under way keeps its buffers alive by holding a Tensor. Storage must die on the thread of its
+// device's rank.
 #pragma once
 
 #include <cstddef>

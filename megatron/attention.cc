@@ -51,7 +51,8 @@ Tensor ParallelAttention::forward(const Tensor& x, const MicroBatch& micro_batch
   const Tensor qkv = qkv_.forward(x, micro_batch, stash);  // (M, (H+2K)·D)
   rotate(qkv, micro_batch.sequence_length(), /*inverse=*/false);
   Tensor out = context_.activation({qkv.shape()[0], shape_.heads * shape_.head_size});
-  Tensor lse = context_.activation({micro_batch.batch_size(), shape_.heads, micro_batch.sequence_length()}, DType::kF32);
+  Tensor lse = context_.activation({micro_batch.batch_size(), shape_.heads, micro_batch.sequence_length()},
+                                   DType::kF32);
   context_.ops().attention_forward(context_.stream(), arguments(qkv, out, lse, micro_batch));
   stash.push(qkv);
   stash.push(out);

@@ -21,11 +21,15 @@ struct LayerContext {
   bool cut_tokens() const { return sequence_parallel && tensor->size() > 1; }
   // Token rows of the residual stream that this rank holds, of `tokens` in all, and the first of them.
   int64_t stream_rows(int64_t tokens) const { return cut_tokens() ? tokens / tensor_size() : tokens; }
-  int64_t first_row(int64_t tokens) const { return cut_tokens() ? tokens / tensor_size() * tensor_rank() : 0; }
+  int64_t first_row(int64_t tokens) const {
+    return cut_tokens() ? tokens / tensor_size() * tensor_rank() : 0;
+  }
 
   Backend& ops() const { return device->ops(); }
   Stream stream() const { return device->compute(); }
-  Tensor activation(const Shape& shape) const { return device->allocate(shape, compute, MemoryKind::kActivations); }
+  Tensor activation(const Shape& shape) const {
+    return device->allocate(shape, compute, MemoryKind::kActivations);
+  }
   Tensor activation(const Shape& shape, DType dtype) const {
     return device->allocate(shape, dtype, MemoryKind::kActivations);
   }

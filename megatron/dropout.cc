@@ -4,18 +4,20 @@
 
 namespace octant {
 
-Tensor ResidualDropout::apply(const Tensor& x, const Tensor& residual, Tensor y, const MicroBatch& micro_batch) const {
-  context_.ops().dropout(context_.stream(), {.rows = x.shape()[0],
-                                             .cols = x.shape()[1],
-                                             .first_row = context_.first_row(micro_batch.token_count()),
-                                             .sequence = micro_batch.sequence_length(),
-                                             .dtype = x.dtype(),
-                                             .probability = probability_,
-                                             .key = dropout_key(context_.seed, micro_batch.step, layer_, site_),
-                                             .sample_ids = micro_batch.sample_ids.as<int64_t>(),
-                                             .x = x.data(),
-                                             .residual = residual.data(),
-                                             .y = y.data()});
+Tensor ResidualDropout::apply(const Tensor& x, const Tensor& residual, Tensor y,
+                              const MicroBatch& micro_batch) const {
+  context_.ops().dropout(context_.stream(),
+                         {.rows = x.shape()[0],
+                          .cols = x.shape()[1],
+                          .first_row = context_.first_row(micro_batch.token_count()),
+                          .sequence = micro_batch.sequence_length(),
+                          .dtype = x.dtype(),
+                          .probability = probability_,
+                          .key = dropout_key(context_.seed, micro_batch.step, layer_, site_),
+                          .sample_ids = micro_batch.sample_ids.as<int64_t>(),
+                          .x = x.data(),
+                          .residual = residual.data(),
+                          .y = y.data()});
   return y;
 }
 

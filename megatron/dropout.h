@@ -1,7 +1,8 @@
 // Dropout on the residual stream, joined with the residual addition.
 //
-// The mask of an element depends on (seed, step, layer, site, global element) alone: it is the same in every layout, and recomputation
-// needs no saved state. With probability 0, and in evaluation, this is the addition alone.
+// The mask of an element depends on (seed, step, layer, site, global element) alone: it is the same in every
+// layout, and recomputation needs no saved state. With probability 0, and in evaluation, this is the addition
+// alone.
 #pragma once
 
 #include "megatron/context.h"

@@ -8,7 +8,8 @@
 namespace octant {
 namespace {
 
-void accumulate_weight_gradient(const LayerContext& context, const LinearWeights& weights, const Tensor& dy, const Tensor& x) {
+void accumulate_weight_gradient(const LayerContext& context, const LinearWeights& weights, const Tensor& dy,
+                                const Tensor& x) {
   context.ops().matmul(context.stream(), {.a = as_matrix(dy),
                                           .b = as_matrix(x),
                                           .c = weights.gradient(),
@@ -19,8 +20,8 @@ void accumulate_weight_gradient(const LayerContext& context, const LinearWeights
 void accumulate_bias_gradient(const LayerContext& context, const LinearWeights& weights, const Tensor& dy) {
   if (weights.biases.empty()) return;
   const Tensor& gradient = weights.biases.front()->gradient;
-  context.ops().bias_gradient(context.stream(),
-                              {.dy = as_matrix(dy), .dbias = gradient.data(), .dbias_dtype = gradient.dtype()});
+  context.ops().bias_gradient(
+      context.stream(), {.dy = as_matrix(dy), .dbias = gradient.data(), .dbias_dtype = gradient.dtype()});
 }
 
 }  // namespace
@@ -31,12 +32,14 @@ LinearWeights LinearWeights::make(std::vector<Parameter*> weights, std::vector<P
   int64_t bias_elements = 0;
   for (const Parameter* weight : weights) {
     if (weight->local_shape()[1] != result.in)
-      throw BugError(fmt::format("{} cannot be fused with {}: their inputs differ", weight->name(), weights.front()->name()));
+      throw BugError(fmt::format("{} cannot be fused with {}: their inputs differ", weight->name(),
+                                 weights.front()->name()));
     result.out += weight->local_shape()[0];
   }
   for (const Parameter* bias : biases) bias_elements += bias->local_elements();
   if (!biases.empty() && bias_elements != result.out)
-    throw BugError(fmt::format("the bias of {} has {} elements for {} outputs", weights.front()->name(), bias_elements, result.out));
+    throw BugError(fmt::format("the bias of {} has {} elements for {} outputs", weights.front()->name(),
+                               bias_elements, result.out));
   result.weights = std::move(weights);
   result.biases = std::move(biases);
   return result;
@@ -58,7 +61,8 @@ Tensor ColumnParallelLinear::forward(const Tensor& x, const MicroBatch&, Stash& 
 Tensor ColumnParallelLinear::backward_input(const Tensor& dy, const MicroBatch&, Stash& stash) {
   PendingTensor x = gather_rows(context_, stash.pop());
   Tensor partial = context_.activation({dy.shape()[0], weights_.in});
-  context_.ops().matmul(context_.stream(), {.a = as_matrix(dy), .b = weights_.value(), .c = as_matrix(partial)});
+  context_.ops().matmul(context_.stream(),
+                        {.a = as_matrix(dy), .b = weights_.value(), .c = as_matrix(partial)});
   PendingTensor dx = sum_rows(context_, std::move(partial));
   stash.defer(dy);
   stash.defer(x.take());
@@ -89,7 +93,8 @@ Tensor RowParallelLinear::backward_input(const Tensor& dy, const MicroBatch&, St
   const Tensor x = stash.pop();
   const Tensor whole = gather_rows(context_, dy).take();
   Tensor dx = context_.activation({x.shape()[0], weights_.in});
-  context_.ops().matmul(context_.stream(), {.a = as_matrix(whole), .b = weights_.value(), .c = as_matrix(dx)});
+  context_.ops().matmul(context_.stream(),
+                        {.a = as_matrix(whole), .b = weights_.value(), .c = as_matrix(dx)});
   stash.defer(whole);
   stash.defer(x);
   stash.defer(dy);

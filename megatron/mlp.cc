@@ -8,13 +8,16 @@ Tensor ParallelMlp::forward(const Tensor& x, const MicroBatch& micro_batch, Stas
   Tensor active;
   if (activation_ == Activation::kGelu) {
     active = context_.activation(hidden.shape());
-    context_.ops().gelu_forward(context_.stream(),
-                                {.n = hidden.elements(), .dtype = hidden.dtype(), .x = hidden.data(), .out = active.data()});
+    context_.ops().gelu_forward(
+        context_.stream(),
+        {.n = hidden.elements(), .dtype = hidden.dtype(), .x = hidden.data(), .out = active.data()});
   } else {
     active = context_.activation({rows, width / 2});
-    context_.ops().swiglu_forward(
-        context_.stream(),
-        {.rows = rows, .ffn = width / 2, .dtype = hidden.dtype(), .gate_up = hidden.data(), .out = active.data()});
+    context_.ops().swiglu_forward(context_.stream(), {.rows = rows,
+                                                      .ffn = width / 2,
+                                                      .dtype = hidden.dtype(),
+                                                      .gate_up = hidden.data(),
+                                                      .out = active.data()});
   }
   stash.push(hidden);
   return out_.forward(active, micro_batch, stash);

@@ -1,4 +1,5 @@
-// The tensor-parallel feed-forward layer: column-parallel in, activation, row-parallel out (Megatron-LM, section 3).
+// The tensor-parallel feed-forward layer: column-parallel in, activation, row-parallel out (Megatron-LM,
+// section 3).
 //
 // GELU has one input weight; SwiGLU has gate and up, fused as (gate | up) rows of this rank.
 #pragma once
@@ -12,7 +13,10 @@ enum class Activation : uint8_t { kGelu, kSwiglu };
 class ParallelMlp : public Module {
  public:
   ParallelMlp(const LayerContext& context, Activation activation, LinearWeights in, LinearWeights out)
-      : context_(context), activation_(activation), in_(context, std::move(in)), out_(context, std::move(out)) {}
+      : context_(context),
+        activation_(activation),
+        in_(context, std::move(in)),
+        out_(context, std::move(out)) {}
   Tensor forward(const Tensor& x, const MicroBatch&, Stash&) override;
   Tensor backward_input(const Tensor& dy, const MicroBatch&, Stash&) override;
   void backward_weight(Stash&) override;

@@ -5,7 +5,8 @@ namespace octant {
 Tensor Norm::forward(const Tensor& x, const MicroBatch&, Stash& stash) {
   const int64_t rows = x.shape()[0];
   Tensor y = context_.activation(x.shape());
-  Tensor statistics = context_.activation({2, rows}, DType::kF32);  // mean, then reciprocal standard deviation
+  Tensor statistics =
+      context_.activation({2, rows}, DType::kF32);  // mean, then reciprocal standard deviation
   context_.ops().norm_forward(context_.stream(), {.rms = beta_ == nullptr,
                                                   .rows = rows,
                                                   .cols = x.shape()[1],

@@ -1,7 +1,7 @@
 // LayerNorm or RMSNorm over the rows of the residual stream.
 //
-// Its small weight gradients are part of backward_input: they come from the same pass over the rows. Under sequence parallelism each
-// rank sees its own rows only, so they are partial over the tensor axis.
+// Its small weight gradients are part of backward_input: they come from the same pass over the rows. Under
+// sequence parallelism each rank sees its own rows only, so they are partial over the tensor axis.
 #pragma once
 
 #include "megatron/context.h"

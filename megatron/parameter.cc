@@ -20,8 +20,8 @@ Parameter::Parameter(ParameterSpec spec, int tensor_rank, int tensor_size) : spe
   const int dim = spec_.value.dim;
   const int64_t total = spec_.padded != 0 ? spec_.padded : spec_.global[dim];
   if (total % tensor_size != 0 || total < spec_.global[dim] || (spec_.padded != 0 && dim != 0))
-    throw BugError(fmt::format("parameter {}: dim {} of {} (padded to {}) cannot be cut over {} tensor ranks", spec_.name, dim,
-                               spec_.global.str(), total, tensor_size));
+    throw BugError(fmt::format("parameter {}: dim {} of {} (padded to {}) cannot be cut over {} tensor ranks",
+                               spec_.name, dim, spec_.global.str(), total, tensor_size));
   const int64_t piece = total / tensor_size;
   local_shape_[dim] = piece;
   box_offset_[dim] = std::min(piece * tensor_rank, spec_.global[dim]);

@@ -1,8 +1,9 @@
 // What one micro-batch must remember between its forward and its backward.
 //
-// Forward pushes, backward pops in reverse order: last in, first out. backward_input hands what the weight gradients need to
-// backward_weight through a second queue, first in, first out. With `WeightGradients::kNow` (every schedule of today) each linear layer
-// computes its weight gradient inside backward_input, under its own communication; with kLater the pipeline calls backward_weight itself.
+// Forward pushes, backward pops in reverse order: last in, first out. backward_input hands what the weight
+// gradients need to backward_weight through a second queue, first in, first out. With `WeightGradients::kNow`
+// (every schedule of today) each linear layer computes its weight gradient inside backward_input, under its
+// own communication; with kLater the pipeline calls backward_weight itself.
 #pragma once
 
 #include <utility>
@@ -37,7 +38,8 @@ class Stash {
 
   void defer(Tensor tensor) { deferred_.push_back(std::move(tensor)); }
   Tensor take() {
-    if (next_ == deferred_.size()) throw BugError("backward_weight asks for more than backward_input deferred");
+    if (next_ == deferred_.size())
+      throw BugError("backward_weight asks for more than backward_input deferred");
     Tensor tensor = std::move(deferred_[next_++]);
     if (next_ == deferred_.size()) {
       deferred_.clear();
@@ -47,7 +49,8 @@ class Stash {
   }
   // Appends what another stash deferred (a recomputed forward has a stash of its own).
   void adopt_deferred(Stash& other) {
-    for (; other.next_ < other.deferred_.size(); ++other.next_) deferred_.push_back(std::move(other.deferred_[other.next_]));
+    for (; other.next_ < other.deferred_.size(); ++other.next_)
+      deferred_.push_back(std::move(other.deferred_[other.next_]));
     other.deferred_.clear();
     other.next_ = 0;
   }

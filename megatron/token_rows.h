@@ -1,6 +1,7 @@
 // Moving token rows between the cut residual stream of sequence parallelism and whole matrices.
 //
-// Each call is collective over the tensor group. Where the tokens are not cut, gather_rows returns its input and sum_rows is an all-reduce.
+// Each call is collective over the tensor group. Where the tokens are not cut, gather_rows returns its input
+// and sum_rows is an all-reduce.
 #pragma once
 
 #include "megatron/context.h"
@@ -20,7 +21,8 @@ struct PendingTensor {
 // (M/t, C) on each rank → (M, C) on every rank.
 PendingTensor gather_rows(const LayerContext& context, const Tensor& rows);
 
-// (M, C) partial sums on each rank → their sum: (M, C) on every rank, or (M/t, C) each under sequence parallelism. Consumes `partial`.
+// (M, C) partial sums on each rank → their sum: (M, C) on every rank, or (M/t, C) each under sequence
+// parallelism. Consumes `partial`.
 PendingTensor sum_rows(const LayerContext& context, Tensor partial);
 
 }  // namespace octant

@@ -42,10 +42,9 @@ Tensor VocabParallelEmbedding::backward_input(const Tensor& dy, const MicroBatch
 
 Tensor VocabParallelHead::project(const Tensor& whole) const {
   Tensor logits = context_.activation({whole.shape()[0], table_->local_shape()[0]}, DType::kF32);
-  context_.ops().matmul(context_.stream(), {.a = as_matrix(whole),
-                                            .b = as_matrix(table_->value),
-                                            .c = as_matrix(logits),
-                                            .transpose_b = true});
+  context_.ops().matmul(
+      context_.stream(),
+      {.a = as_matrix(whole), .b = as_matrix(table_->value), .c = as_matrix(logits), .transpose_b = true});
   return logits;
 }
 
@@ -65,7 +64,8 @@ CrossEntropyArgs VocabParallelHead::arguments(const Tensor& logits, const Tensor
           .target = statistics.as<float>() + 2 * rows};
 }
 
-void VocabParallelHead::forward(const Tensor& x, const MicroBatch& micro_batch, const Tensor& loss, Stash& stash) {
+void VocabParallelHead::forward(const Tensor& x, const MicroBatch& micro_batch, const Tensor& loss,
+                                Stash& stash) {
   const Tensor whole = gather_rows(context_, x).take();
   Tensor logits = project(whole);
   const int64_t rows = logits.shape()[0];
@@ -78,7 +78,8 @@ void VocabParallelHead::forward(const Tensor& x, const MicroBatch& micro_batch, 
     context_.tensor->all_reduce(std::span(&max, 1), ReduceOp::kMax, {.purpose = "activations"}).wait();
   }
   ops.cross_entropy_sum(context_.stream(), args);
-  if (context_.tensor_size() > 1) context_.tensor->all_reduce(statistics.flat(rows, 2 * rows), {.purpose = "activations"}).wait();
+  if (context_.tensor_size() > 1)
+    context_.tensor->all_reduce(statistics.flat(rows, 2 * rows), {.purpose = "activations"}).wait();
   args.loss = loss.as<double>();
   ops.cross_entropy_loss(context_.stream(), args);
   stash.push(x);
@@ -98,7 +99,8 @@ Tensor VocabParallelHead::backward_input(const MicroBatch& micro_batch, Stash& s
   args.dlogits_dtype = dlogits.dtype();
   context_.ops().cross_entropy_backward(context_.stream(), args);
   Tensor partial = context_.activation({dlogits.shape()[0], table_->local_shape()[1]});
-  context_.ops().matmul(context_.stream(), {.a = as_matrix(dlogits), .b = as_matrix(table_->value), .c = as_matrix(partial)});
+  context_.ops().matmul(context_.stream(),
+                        {.a = as_matrix(dlogits), .b = as_matrix(table_->value), .c = as_matrix(partial)});
   PendingTensor dx = sum_rows(context_, std::move(partial));
   stash.defer(dlogits);
   stash.defer(x.take());
@@ -116,6 +118,8 @@ void VocabParallelHead::backward_weight(Stash& stash) {
                                             .accumulate = true});
 }
 
-Tensor VocabParallelHead::logits(const Tensor& x) const { return project(x); }
+Tensor VocabParallelHead::logits(const Tensor& x) const {
+  return project(x);
+}
 
 }  // namespace octant

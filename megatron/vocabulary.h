@@ -1,8 +1,8 @@
-// The two ends of the vocabulary: a table whose rows are cut over the tensor axis, and a cross-entropy that never gathers the logits
-// (Megatron-LM, section 3).
+// The two ends of the vocabulary: a table whose rows are cut over the tensor axis, and a cross-entropy that
+// never gathers the logits (Megatron-LM, section 3).
 //
-// The table has a logical number of rows; the run pads it to a multiple of the tensor size. Padding rows never take part: they hold
-// zeros, no id maps to them, and they are left out of the softmax.
+// The table has a logical number of rows; the run pads it to a multiple of the tensor size. Padding rows
+// never take part: they hold zeros, no id maps to them, and they are left out of the softmax.
 #pragma once
 
 #include "megatron/context.h"
@@ -32,7 +32,8 @@ class VocabParallelHead {
   // `table`: (V, C) cut on dim 0, often the embedding's own.
   VocabParallelHead(const LayerContext& context, Parameter* table) : context_(context), table_(table) {}
 
-  // Adds the sum of the counted tokens' losses to loss[0] (f64, on the device; the same on every tensor rank).
+  // Adds the sum of the counted tokens' losses to loss[0] (f64, on the device; the same on every tensor
+  // rank).
   void forward(const Tensor& x, const MicroBatch& micro_batch, const Tensor& loss, Stash& stash);
   // Gradient of x of context.loss_seed · (summed loss).
   Tensor backward_input(const MicroBatch& micro_batch, Stash& stash);
@@ -43,7 +44,8 @@ class VocabParallelHead {
 
  private:
   Tensor project(const Tensor& whole) const;
-  CrossEntropyArgs arguments(const Tensor& logits, const Tensor& statistics, const MicroBatch& micro_batch) const;
+  CrossEntropyArgs arguments(const Tensor& logits, const Tensor& statistics,
+                             const MicroBatch& micro_batch) const;
 
   const LayerContext& context_;
   Parameter* table_;

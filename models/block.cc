@@ -14,7 +14,8 @@ Tensor TransformerBlock::backward_input(const Tensor& dy, const MicroBatch& micr
   Parts& p = parts_;
   const Tensor dm = p.mlp.backward_input(p.mlp_dropout.backward(dy, micro_batch), micro_batch, stash);
   const Tensor dmiddle = add_into(context_, p.mlp_norm.backward_input(dm, micro_batch, stash), dy);
-  const Tensor da = p.attention.backward_input(p.attention_dropout.backward(dmiddle, micro_batch), micro_batch, stash);
+  const Tensor da =
+      p.attention.backward_input(p.attention_dropout.backward(dmiddle, micro_batch), micro_batch, stash);
   return add_into(context_, p.attention_norm.backward_input(da, micro_batch, stash), dmiddle);
 }
 

@@ -1,4 +1,5 @@
-// One transformer block, pre-norm: x + attention(norm(x)), then + mlp(norm(·)), with dropout before each addition.
+// One transformer block, pre-norm: x + attention(norm(x)), then + mlp(norm(·)), with dropout before each
+// addition.
 #pragma once
 
 #include "megatron/attention.h"

@@ -1,4 +1,5 @@
-// What a model is, free of any layout: the logical sizes from which names, shapes and numbers of weights follow.
+// What a model is, free of any layout: the logical sizes from which names, shapes and numbers of weights
+// follow.
 #pragma once
 
 #include <cstdint>
@@ -35,13 +36,15 @@ struct ModelConfig {
 // Parameters of the whole model, a tied head counted once.
 int64_t parameter_count(const ModelConfig& config);
 
-// Floating-point operations of a forward pass per token, by part of the model: matrix products and causal attention (half of the
-// square), a multiply-add counted as two. A backward pass costs twice as much.
+// Floating-point operations of a forward pass per token, by part of the model: matrix products and causal
+// attention (half of the square), a multiply-add counted as two. A backward pass costs twice as much.
 struct ForwardFlops {
   double embedding = 0;  // 0: a lookup
   double layer = 0;      // one transformer block
   double head = 0;
-  double total(int64_t num_layers) const { return embedding + layer * static_cast<double>(num_layers) + head; }
+  double total(int64_t num_layers) const {
+    return embedding + layer * static_cast<double>(num_layers) + head;
+  }
 };
 ForwardFlops forward_flops_per_token(const ModelConfig& config);
 

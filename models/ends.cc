@@ -5,13 +5,14 @@ namespace octant {
 Tensor EmbeddingModule::forward(const Tensor&, const MicroBatch& micro_batch, Stash& stash) {
   Tensor x = words_.forward(Tensor(), micro_batch, stash);
   if (positions_ != nullptr) {
-    context_.ops().position_forward(context_.stream(), {.rows = x.shape()[0],
-                                                        .cols = x.shape()[1],
-                                                        .first_row = context_.first_row(micro_batch.token_count()),
-                                                        .sequence = micro_batch.sequence_length(),
-                                                        .dtype = x.dtype(),
-                                                        .table = positions_->value.data(),
-                                                        .x = x.data()});
+    context_.ops().position_forward(context_.stream(),
+                                    {.rows = x.shape()[0],
+                                     .cols = x.shape()[1],
+                                     .first_row = context_.first_row(micro_batch.token_count()),
+                                     .sequence = micro_batch.sequence_length(),
+                                     .dtype = x.dtype(),
+                                     .table = positions_->value.data(),
+                                     .x = x.data()});
   }
   return dropout_.forward(std::move(x), Tensor(), micro_batch);
 }
@@ -19,14 +20,15 @@ Tensor EmbeddingModule::forward(const Tensor&, const MicroBatch& micro_batch, St
 Tensor EmbeddingModule::backward_input(const Tensor& dy, const MicroBatch& micro_batch, Stash& stash) {
   const Tensor dx = dropout_.backward(dy, micro_batch);
   if (positions_ != nullptr) {
-    context_.ops().position_backward(context_.stream(), {.rows = dx.shape()[0],
-                                                         .cols = dx.shape()[1],
-                                                         .first_row = context_.first_row(micro_batch.token_count()),
-                                                         .sequence = micro_batch.sequence_length(),
-                                                         .dtype = dx.dtype(),
-                                                         .gradient_dtype = positions_->gradient.dtype(),
-                                                         .dy = dx.data(),
-                                                         .dtable = positions_->gradient.data()});
+    context_.ops().position_backward(context_.stream(),
+                                     {.rows = dx.shape()[0],
+                                      .cols = dx.shape()[1],
+                                      .first_row = context_.first_row(micro_batch.token_count()),
+                                      .sequence = micro_batch.sequence_length(),
+                                      .dtype = dx.dtype(),
+                                      .gradient_dtype = positions_->gradient.dtype(),
+                                      .dy = dx.data(),
+                                      .dtable = positions_->gradient.data()});
   }
   return words_.backward_input(dx, micro_batch, stash);
 }
@@ -41,7 +43,9 @@ Tensor HeadModule::backward_input(const Tensor&, const MicroBatch& micro_batch, 
   return norm_.backward_input(dx, micro_batch, stash);
 }
 
-void HeadModule::backward_weight(Stash& stash) { head_.backward_weight(stash); }
+void HeadModule::backward_weight(Stash& stash) {
+  head_.backward_weight(stash);
+}
 
 Tensor HeadModule::logits(const Tensor& x, const MicroBatch& micro_batch) {
   Stash nothing(/*discard=*/true);

@@ -14,7 +14,10 @@ class EmbeddingModule : public Module {
  public:
   // `positions` (T, C), replicated; null for rotary families.
   EmbeddingModule(const LayerContext& context, Parameter* words, Parameter* positions, float dropout)
-      : context_(context), words_(context, words), positions_(positions), dropout_(context, dropout, /*layer=*/-1, /*site=*/0) {}
+      : context_(context),
+        words_(context, words),
+        positions_(positions),
+        dropout_(context, dropout, /*layer=*/-1, /*site=*/0) {}
   Tensor forward(const Tensor& x, const MicroBatch&, Stash&) override;
   Tensor backward_input(const Tensor& dy, const MicroBatch&, Stash&) override;
   void backward_weight(Stash&) override {}
@@ -26,11 +29,12 @@ class EmbeddingModule : public Module {
   ResidualDropout dropout_;
 };
 
-// Final norm, projection onto the vocabulary, masked cross-entropy. forward adds to the loss and returns an undefined tensor;
-// `dy` of backward_input is ignored: the gradient starts here, from context.loss_seed.
+// Final norm, projection onto the vocabulary, masked cross-entropy. forward adds to the loss and returns an
+// undefined tensor; `dy` of backward_input is ignored: the gradient starts here, from context.loss_seed.
 class HeadModule : public Module {
  public:
-  HeadModule(const LayerContext& context, Norm norm, Parameter* table) : norm_(std::move(norm)), head_(context, table) {}
+  HeadModule(const LayerContext& context, Norm norm, Parameter* table)
+      : norm_(std::move(norm)), head_(context, table) {}
   Tensor forward(const Tensor& x, const MicroBatch&, Stash&) override;
   Tensor backward_input(const Tensor& dy, const MicroBatch&, Stash&) override;
   void backward_weight(Stash&) override;

@@ -35,7 +35,8 @@ class StageBuilder {
 
  private:
   int begin_unit(std::string name, bool tied = false) {
-    stage_.parameter_units_.push_back({.name = std::move(name), .parameters = {}, .tied_over_pipeline = tied});
+    stage_.parameter_units_.push_back(
+        {.name = std::move(name), .parameters = {}, .tied_over_pipeline = tied});
     return static_cast<int>(stage_.parameter_units_.size()) - 1;
   }
   Parameter* add(ParameterSpec spec) {
@@ -59,8 +60,8 @@ class StageBuilder {
     if (words == nullptr) words = add(word_table_spec(config, specs_, /*head=*/false));
     const std::vector<Parameter*> others = add(std::move(rest));
     stage_.units_.push_back({.name = "embedding",
-                             .module = std::make_unique<EmbeddingModule>(context_, words, others.empty() ? nullptr : others[0],
-                                                                         config.dropout),
+                             .module = std::make_unique<EmbeddingModule>(
+                                 context_, words, others.empty() ? nullptr : others[0], config.dropout),
                              .parameter_units = std::move(units),
                              .backward_reads_parameters = false});
   }
@@ -80,21 +81,25 @@ class StageBuilder {
     // The order of layer_specs: norm, q k v (biases), output (bias), norm, the feed-forward weights.
     TransformerBlock::Parts parts =
         gpt2 ? TransformerBlock::Parts{Norm(context_, p[0], p[1], config.norm_epsilon),
-                                       ParallelAttention(context_, shape, LinearWeights::make({p[2], p[3], p[4]}, {p[5], p[6], p[7]}),
-                                                         LinearWeights::make({p[8]}, {p[9]})),
+                                       ParallelAttention(
+                                           context_, shape,
+                                           LinearWeights::make({p[2], p[3], p[4]}, {p[5], p[6], p[7]}),
+                                           LinearWeights::make({p[8]}, {p[9]})),
                                        ResidualDropout(context_, config.dropout, layer, 0),
                                        Norm(context_, p[10], p[11], config.norm_epsilon),
-                                       ParallelMlp(context_, Activation::kGelu, LinearWeights::make({p[12]}, {p[13]}),
+                                       ParallelMlp(context_, Activation::kGelu,
+                                                   LinearWeights::make({p[12]}, {p[13]}),
                                                    LinearWeights::make({p[14]}, {p[15]})),
                                        ResidualDropout(context_, config.dropout, layer, 1)}
-             : TransformerBlock::Parts{Norm(context_, p[0], nullptr, config.norm_epsilon),
-                                       ParallelAttention(context_, shape, LinearWeights::make({p[1], p[2], p[3]}, {}),
-                                                         LinearWeights::make({p[4]}, {})),
-                                       ResidualDropout(context_, config.dropout, layer, 0),
-                                       Norm(context_, p[5], nullptr, config.norm_epsilon),
-                                       ParallelMlp(context_, Activation::kSwiglu, LinearWeights::make({p[6], p[7]}, {}),
-                                                   LinearWeights::make({p[8]}, {})),
-                                       ResidualDropout(context_, config.dropout, layer, 1)};
+             : TransformerBlock::Parts{
+                   Norm(context_, p[0], nullptr, config.norm_epsilon),
+                   ParallelAttention(context_, shape, LinearWeights::make({p[1], p[2], p[3]}, {}),
+                                     LinearWeights::make({p[4]}, {})),
+                   ResidualDropout(context_, config.dropout, layer, 0),
+                   Norm(context_, p[5], nullptr, config.norm_epsilon),
+                   ParallelMlp(context_, Activation::kSwiglu, LinearWeights::make({p[6], p[7]}, {}),
+                               LinearWeights::make({p[8]}, {})),
+                   ResidualDropout(context_, config.dropout, layer, 1)};
     std::unique_ptr<Module> block = std::make_unique<TransformerBlock>(context_, std::move(parts));
     if (stage_.options_.recompute) block = std::make_unique<Recompute>(std::move(block));
     stage_.units_.push_back({.name = name, .module = std::move(block), .parameter_units = {unit}});
@@ -110,7 +115,8 @@ class StageBuilder {
     auto module = std::make_unique<HeadModule>(
         context_, Norm(context_, norm[0], norm.size() > 1 ? norm[1] : nullptr, config.norm_epsilon), words);
     stage_.head_ = module.get();
-    stage_.units_.push_back({.name = "head", .module = std::move(module), .parameter_units = std::move(units)});
+    stage_.units_.push_back(
+        {.name = "head", .module = std::move(module), .parameter_units = std::move(units)});
   }
 
   ModelStage& stage_;

@@ -19,7 +19,8 @@ namespace octant {
 
 struct LayerContext;
 
-// The parameters that are gathered and released together: one flat buffer (zero/flat_unit.h), parameters in this order.
+// The parameters that are gathered and released together: one flat buffer (zero/flat_unit.h), parameters in
+// this order.
 struct ParameterUnit {
   std::string name;
   std::vector<Parameter*> parameters;
@@ -31,7 +32,7 @@ struct ParameterUnit {
 struct Unit {
   std::string name;
   std::unique_ptr<Module> module;
-  std::vector<int> parameter_units;      // indices into ModelStage::parameter_units()
+  std::vector<int> parameter_units;       // indices into ModelStage::parameter_units()
   bool backward_reads_parameters = true;  // false for an embedding: ids have no gradient
 };
 
@@ -70,7 +71,8 @@ class ModelStage {
   class HeadModule* head_ = nullptr;
 };
 
-// Logical specifications of every parameter of the model in canonical order, for checkpoints and counting: (name, global shape).
+// Logical specifications of every parameter of the model in canonical order, for checkpoints and counting:
+// (name, global shape).
 struct LogicalParameter {
   std::string name;
   Shape shape;

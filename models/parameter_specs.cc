@@ -7,7 +7,9 @@
 namespace octant {
 namespace {
 
-bool is_gpt2(const ModelConfig& config) { return config.family == Family::kGpt2; }
+bool is_gpt2(const ModelConfig& config) {
+  return config.family == Family::kGpt2;
+}
 
 // A value that every tensor rank holds whole and applies to its own tokens.
 ParameterSpec replicated(std::string name, Shape shape, const SpecOptions& options, Init init) {
@@ -19,19 +21,23 @@ ParameterSpec replicated(std::string name, Shape shape, const SpecOptions& optio
 }
 
 ParameterSpec sharded(std::string name, Shape shape, int dim, Init init) {
-  return {.name = std::move(name), .global = shape, .value = shard(dim), .gradient = shard(dim), .init = init};
+  return {
+      .name = std::move(name), .global = shape, .value = shard(dim), .gradient = shard(dim), .init = init};
 }
 
-void add_norm(std::vector<ParameterSpec>& specs, const std::string& name, const ModelConfig& config, const SpecOptions& options) {
+void add_norm(std::vector<ParameterSpec>& specs, const std::string& name, const ModelConfig& config,
+              const SpecOptions& options) {
   specs.push_back(replicated(name + ".weight", {config.hidden_size}, options, {.kind = InitKind::kOnes}));
-  if (is_gpt2(config)) specs.push_back(replicated(name + ".bias", {config.hidden_size}, options, {.kind = InitKind::kZeros}));
+  if (is_gpt2(config))
+    specs.push_back(replicated(name + ".bias", {config.hidden_size}, options, {.kind = InitKind::kZeros}));
 }
 
 }  // namespace
 
 ParameterSpec word_table_spec(const ModelConfig& config, const SpecOptions& options, bool head) {
-  ParameterSpec spec = sharded(head ? "head.weight" : "embedding.word.weight", {config.vocab_size, config.hidden_size}, 0,
-                               {.kind = InitKind::kNormal, .standard_deviation = config.init_std});
+  ParameterSpec spec =
+      sharded(head ? "head.weight" : "embedding.word.weight", {config.vocab_size, config.hidden_size}, 0,
+              {.kind = InitKind::kNormal, .standard_deviation = config.init_std});
   spec.padded = options.padded_vocab;
   return spec;
 }
@@ -47,9 +53,11 @@ std::vector<ParameterSpec> layer_specs(const ModelConfig& config, const SpecOpti
   const int64_t hidden = config.hidden_size, ffn = config.ffn_hidden_size;
   const int64_t kv = config.num_kv_heads * config.head_size();
   const Init in{.kind = InitKind::kNormal, .standard_deviation = config.init_std};
-  // The two projections that add to the residual stream start smaller, by the number of additions (Radford 2019, section 2.3).
-  const Init out{.kind = InitKind::kNormal,
-                 .standard_deviation = config.init_std / std::sqrt(2.0f * static_cast<float>(config.num_layers))};
+  // The two projections that add to the residual stream start smaller, by the number of additions (Radford
+  // 2019, section 2.3).
+  const Init out{
+      .kind = InitKind::kNormal,
+      .standard_deviation = config.init_std / std::sqrt(2.0f * static_cast<float>(config.num_layers))};
   const Init zeros{.kind = InitKind::kZeros};
 
   std::vector<ParameterSpec> specs;

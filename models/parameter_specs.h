@@ -1,5 +1,6 @@
-// The logical parameters of each part of a model, in the order in which they lie in their unit. Names, shapes, placements, first values:
-// the one place where they are written down. Fused weights (query+key+value, gate+up) follow one another.
+// The logical parameters of each part of a model, in the order in which they lie in their unit. Names,
+// shapes, placements, first values: the one place where they are written down. Fused weights
+// (query+key+value, gate+up) follow one another.
 #pragma once
 
 #include <vector>
@@ -16,8 +17,10 @@ struct SpecOptions {
 };
 
 ParameterSpec word_table_spec(const ModelConfig& config, const SpecOptions& options, bool head);
-std::vector<ParameterSpec> embedding_specs(const ModelConfig& config, const SpecOptions& options);  // without the table
+std::vector<ParameterSpec> embedding_specs(const ModelConfig& config,
+                                           const SpecOptions& options);  // without the table
 std::vector<ParameterSpec> layer_specs(const ModelConfig& config, const SpecOptions& options, int64_t layer);
-std::vector<ParameterSpec> head_specs(const ModelConfig& config, const SpecOptions& options);  // without the table
+std::vector<ParameterSpec> head_specs(const ModelConfig& config,
+                                      const SpecOptions& options);  // without the table
 
 }  // namespace octant

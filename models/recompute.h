@@ -1,5 +1,6 @@
-// Activation checkpointing (Chen 2016): keeps only the input of a module and runs its forward again in the backward, with a stash
-// of its own. Dropout masks depend on counters alone, so the second forward has the bits of the first.
+// Activation checkpointing (Chen 2016): keeps only the input of a module and runs its forward again in the
+// backward, with a stash of its own. Dropout masks depend on counters alone, so the second forward has the
+// bits of the first.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,9 @@
-// The two interfaces between the pipeline, which runs units, and zero, which owns their parameters and gradients. Declared here, beside the
-// unit; implemented in zero/; called in pipeline/. Neither of those rooms knows the other.
+// The two interfaces between the pipeline, which runs units, and zero, which owns their parameters and
+// gradients. Declared here, beside the unit; implemented in zero/; called in pipeline/. Neither of those
+// rooms knows the other.
 //
-// All ranks of the data group must call in the same order: gathers and reductions are collective over the data axis.
+// All ranks of the data group must call in the same order: gathers and reductions are collective over the
+// data axis.
 #pragma once
 
 #include <vector>
@@ -28,9 +30,11 @@ class ParameterStore {
 class GradientSink {
  public:
   virtual ~GradientSink() = default;
-  // A backward of `unit` begins: its parameters' `gradient` views are bound and hold what has been accumulated so far.
+  // A backward of `unit` begins: its parameters' `gradient` views are bound and hold what has been
+  // accumulated so far.
   virtual void prepare(int unit) = 0;
-  // The gradients of `unit` from this micro-batch are complete; `last` marks the step's last micro-batch. A reduction may start.
+  // The gradients of `unit` from this micro-batch are complete; `last` marks the step's last micro-batch. A
+  // reduction may start.
   virtual void ready(int unit, bool last) = 0;
 };
 

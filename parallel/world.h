@@ -25,7 +25,8 @@ struct WorldResult {
   std::string message;
 };
 
-// Called on a rank that knows how the world failed and is about to end processes that do not answer any more (mpi alone).
+// Called on a rank that knows how the world failed and is about to end processes that do not answer any more
+// (mpi alone).
 using LastWords = std::function<void(const WorldResult& result)>;
 
 struct WorldOptions {

@@ -12,11 +12,12 @@ constexpr int kBackwardTag = 1;
 
 }  // namespace
 
-// The receives of one direction in the order of the schedule. The next is posted as soon as one has been taken, so that a neighbour's
-// blocking send never waits for this stage's compute.
+// The receives of one direction in the order of the schedule. The next is posted as soon as one has been
+// taken, so that a neighbour's blocking send never waits for this stage's compute.
 class Executor::Inbox {
  public:
-  Inbox(const LayerContext& context, Communicator& pipeline, int from, int tag) : context_(context), pipeline_(pipeline), from_(from), tag_(tag) {}
+  Inbox(const LayerContext& context, Communicator& pipeline, int from, int tag)
+      : context_(context), pipeline_(pipeline), from_(from), tag_(tag) {}
 
   void expect(const MicroBatch* micro_batch) { coming_.push_back(micro_batch); }
 
@@ -56,7 +57,8 @@ Executor::Executor(const LayerContext& context, ModelStage& stage, Communicator&
   stage_.set_loss(loss_);
 }
 
-LossSum Executor::run(const Schedule& schedule, const Batch& batch, ParameterStore& parameters, GradientSink& gradients) {
+LossSum Executor::run(const Schedule& schedule, const Batch& batch, ParameterStore& parameters,
+                      GradientSink& gradients) {
   return execute(schedule, batch, parameters, &gradients);
 }
 
@@ -77,7 +79,8 @@ std::vector<UnitUse> Executor::uses(const std::vector<Action>& actions) const {
   return plan;
 }
 
-LossSum Executor::execute(const Schedule& schedule, const Batch& batch, ParameterStore& parameters, GradientSink* gradients) {
+LossSum Executor::execute(const Schedule& schedule, const Batch& batch, ParameterStore& parameters,
+                          GradientSink* gradients) {
   const int at = pipeline_.rank();
   const std::vector<Action>& actions = schedule.actions[static_cast<size_t>(at)];
   const int count = schedule.micro_batches;
@@ -85,7 +88,8 @@ LossSum Executor::execute(const Schedule& schedule, const Batch& batch, Paramete
     return batch.micro_batches[static_cast<size_t>(action.micro_batch)];
   };
 
-  Inbox activations(context_, pipeline_, at - 1, kForwardTag), output_gradients(context_, pipeline_, at + 1, kBackwardTag);
+  Inbox activations(context_, pipeline_, at - 1, kForwardTag),
+      output_gradients(context_, pipeline_, at + 1, kBackwardTag);
   activations.set_width(stage_.config().hidden_size);
   output_gradients.set_width(stage_.config().hidden_size);
   for (const Action& action : actions) {
@@ -105,8 +109,12 @@ LossSum Executor::execute(const Schedule& schedule, const Batch& batch, Paramete
   for (const Action& action : actions) {
     Stash& stash = stashes[static_cast<size_t>(action.micro_batch)];
     switch (action.kind) {
-      case ActionKind::kReceiveForward: incoming = activations.take(); break;
-      case ActionKind::kReceiveBackward: incoming = output_gradients.take(); break;
+      case ActionKind::kReceiveForward:
+        incoming = activations.take();
+        break;
+      case ActionKind::kReceiveBackward:
+        incoming = output_gradients.take();
+        break;
       case ActionKind::kSendForward:
         sends.push_back(pipeline_.send(outgoing, at + 1, kForwardTag, {.purpose = "activations"}));
         outgoing.reset();
@@ -123,7 +131,8 @@ LossSum Executor::execute(const Schedule& schedule, const Batch& batch, Paramete
         if (gradients == nullptr) --live;
         break;
       case ActionKind::kBackward:
-        outgoing = backward(std::move(incoming), micro_batch(action), stash, parameters, *gradients, ++backwards == count);
+        outgoing = backward(std::move(incoming), micro_batch(action), stash, parameters, *gradients,
+                            ++backwards == count);
         incoming.reset();
         if (!stash.empty()) throw BugError("a backward has left something in its stash");
         --live;

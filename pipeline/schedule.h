@@ -1,11 +1,13 @@
-// A pipeline schedule is data: for each pipeline stage a list of actions, made by a pure function and printable as text.
+// A pipeline schedule is data: for each pipeline stage a list of actions, made by a pure function and
+// printable as text.
 //
 //   Schedule schedule = make_schedule(ScheduleKind::kOneFOneB, /*stages=*/4, /*micro_batches=*/8);
 //   ScheduleReport report = verify(schedule);      // throws BugError naming the action where it is wrong
 //   std::cout << to_text(schedule);                // "stage 0: F0 SEND_F0 F1 … "
 //
-// The executor and the planner both run this list. GPipe: Huang 2019; 1F1B: PipeDream-flush, Narayanan 2021 (2104.04473, section 2.2).
-// Both run their backwards in the order 0…m-1, so they add gradients in the same order.
+// The executor and the planner both run this list. GPipe: Huang 2019; 1F1B: PipeDream-flush, Narayanan 2021
+// (2104.04473, section 2.2). Both run their backwards in the order 0…m-1, so they add gradients in the same
+// order.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +19,14 @@ namespace octant {
 enum class ScheduleKind : uint8_t { kGpipe, kOneFOneB };
 std::string_view name_of(ScheduleKind kind);
 
-enum class ActionKind : uint8_t { kForward, kBackward, kSendForward, kReceiveForward, kSendBackward, kReceiveBackward };
+enum class ActionKind : uint8_t {
+  kForward,
+  kBackward,
+  kSendForward,
+  kReceiveForward,
+  kSendBackward,
+  kReceiveBackward
+};
 
 // One action of one pipeline stage. `chunk` is 0 until interleaving.
 struct Action {
@@ -61,18 +70,21 @@ struct ScheduleReport {
   std::vector<TimelineEntry> timeline;
 };
 
-// Simulates all stages together under sends that block until the receiver has posted the matching receive (receives of each
-// direction are posted one ahead, as the executor does). Checks: every micro-batch once forward and (unless forward-only) once backward
-// per chunk, in order; sends and receives match; no deadlock; the end is reached. Throws BugError saying where.
+// Simulates all stages together under sends that block until the receiver has posted the matching receive
+// (receives of each direction are posted one ahead, as the executor does). Checks: every micro-batch once
+// forward and (unless forward-only) once backward per chunk, in order; sends and receives match; no deadlock;
+// the end is reached. Throws BugError saying where.
 ScheduleReport verify(const Schedule& schedule, const ActionCosts& costs = {});
 
-// "F0", "B0", "SEND_F0", "RECV_F0", "SEND_B0", "RECV_B0"; one line a stage. Chunks print as "F0.1" where there are several.
+// "F0", "B0", "SEND_F0", "RECV_F0", "SEND_B0", "RECV_B0"; one line a stage. Chunks print as "F0.1" where
+// there are several.
 std::string to_text(const Action& action, int chunks = 1);
 std::string to_text(const Schedule& schedule);
 // The inverse of to_text(Schedule). Throws UserError with the line.
 Schedule parse_schedule(const std::string& text);
 
-// The timeline as an SVG drawing: a row a stage, forwards and backwards in two colours, the bubble and live micro-batches in the caption.
+// The timeline as an SVG drawing: a row a stage, forwards and backwards in two colours, the bubble and live
+// micro-batches in the caption.
 std::string to_svg(const Schedule& schedule, const ScheduleReport& report);
 
 }  // namespace octant

@@ -16,7 +16,8 @@ namespace octant {
 namespace {
 
 SliceRange range_of_piece(const StatePiece& piece) {
-  return {.box = {.offset = piece.box_offset, .size = piece.box_size}, .begin = piece.begin, .end = piece.end};
+  return {
+      .box = {.offset = piece.box_offset, .size = piece.box_size}, .begin = piece.begin, .end = piece.end};
 }
 
 std::vector<SaveEntry> save_entries(TrainingEngine& engine) {
@@ -24,8 +25,11 @@ std::vector<SaveEntry> save_entries(TrainingEngine& engine) {
   for (const StatePiece& piece : engine.state().pieces_to_write(engine.groups().at.pipeline == 0)) {
     const auto add = [&](stored::TensorKind kind, const float* data) {
       if (data != nullptr)
-        entries.push_back(
-            {.name = piece.name, .kind = kind, .global_shape = piece.global, .range = range_of_piece(piece), .data = data});
+        entries.push_back({.name = piece.name,
+                           .kind = kind,
+                           .global_shape = piece.global,
+                           .range = range_of_piece(piece),
+                           .data = data});
     };
     add(stored::WEIGHT, piece.weight);
     add(stored::EXP_AVG, piece.exp_avg);
@@ -45,7 +49,8 @@ stored::Manifest header(TrainingEngine& engine, const Progress& progress, uint64
   manifest.set_model_fingerprint(model_fingerprint(job.model));
   // As written: derived numbers are derived again for whatever layout reads it.
   google::protobuf::TextFormat::PrintToString(job.given, manifest.mutable_job_spec());
-  manifest.mutable_optimizer()->set_kind(job.optimizer.kind == OptimizerSettings::Kind::kAdamW ? "adamw" : "sgd");
+  manifest.mutable_optimizer()->set_kind(job.optimizer.kind == OptimizerSettings::Kind::kAdamW ? "adamw"
+                                                                                               : "sgd");
   manifest.mutable_optimizer()->set_step_count(static_cast<uint64_t>(engine.optimizer().updates()));
   const LossScale& scale = engine.optimizer().loss_scale();
   if (scale.enabled()) {
@@ -58,13 +63,15 @@ stored::Manifest header(TrainingEngine& engine, const Progress& progress, uint64
 
 int retained(const Job& job) {
   const int64_t keep = job.checkpoint.keep;
-  return keep == 0 || keep > std::numeric_limits<int>::max() ? std::numeric_limits<int>::max() : static_cast<int>(keep);
+  return keep == 0 || keep > std::numeric_limits<int>::max() ? std::numeric_limits<int>::max()
+                                                             : static_cast<int>(keep);
 }
 
 void check_model(const stored::Manifest& manifest, const Job& job, const std::filesystem::path& folder) {
   if (manifest.model_fingerprint() != model_fingerprint(job.model))
     throw DataError(
-        fmt::format("{} holds another model than the job describes (its own job spec is printed by `octant checkpoint info`); give the "
+        fmt::format("{} holds another model than the job describes (its own job spec is printed by `octant "
+                    "checkpoint info`); give the "
                     "job the same model block, or another checkpoint",
                     folder.string()));
 }
@@ -82,8 +89,9 @@ void read_pieces(TrainingEngine& engine, CheckpointReader& reader, bool with_mom
 }  // namespace
 
 uint64_t model_fingerprint(const ModelConfig& config) {
-  std::string text = fmt::format("{}|{}|{}|{}|{}|{:a}|{:a}", name_of(config.family), config.num_attention_heads, config.num_kv_heads,
-                                 config.sequence_length, config.tie_embeddings, config.norm_epsilon, config.rope_base);
+  std::string text = fmt::format("{}|{}|{}|{}|{}|{:a}|{:a}", name_of(config.family),
+                                 config.num_attention_heads, config.num_kv_heads, config.sequence_length,
+                                 config.tie_embeddings, config.norm_epsilon, config.rope_base);
   for (const LogicalParameter& parameter : logical_parameters(config))
     text += fmt::format("|{} {}", parameter.name, parameter.shape.str());
   return parameter_key(0, text);
@@ -103,7 +111,8 @@ void save_checkpoint(TrainingEngine& engine, const Progress& progress, uint64_t 
     const std::vector<std::string> fragments = world.communicator().all_gather(fragment);
     world.agree("completing the checkpoint", [&] {
       if (world.rank() == 0)
-        commit_save(directory, combine(header(engine, progress, data_fingerprint), fragments), retained(engine.job()));
+        commit_save(directory, combine(header(engine, progress, data_fingerprint), fragments),
+                    retained(engine.job()));
     });
   } catch (const Error&) {
     if (world.rank() == 0) abort_save(directory, progress.step);
@@ -118,9 +127,11 @@ void choose_resume_point(const CheckpointSettings& settings, ResumePoint& point)
   const NewestCheckpoint newest = newest_checkpoint(settings.dir);
   if (settings.resume == Resume::kNever) {
     if (newest.found)
-      throw DataError(fmt::format("{} holds checkpoints of an earlier run, the newest of step {}, and checkpoint.resume is NEVER; use "
-                                  "checkpoint.resume AUTO to go on from it, or another output_dir",
-                                  settings.dir, newest.found->step));
+      throw DataError(
+          fmt::format("{} holds checkpoints of an earlier run, the newest of step {}, and checkpoint.resume "
+                      "is NEVER; use "
+                      "checkpoint.resume AUTO to go on from it, or another output_dir",
+                      settings.dir, newest.found->step));
     return;
   }
   if (!settings.resume_from.empty()) {
@@ -130,13 +141,15 @@ void choose_resume_point(const CheckpointSettings& settings, ResumePoint& point)
     if (settings.resume == Resume::kRequired || own || !newest.found) {
       const std::string fault = incompleteness_of(settings.resume_from);
       if (!fault.empty())
-        throw DataError(fmt::format("checkpoint.resume_from={} is no complete checkpoint: {}", settings.resume_from, fault));
+        throw DataError(fmt::format("checkpoint.resume_from={} is no complete checkpoint: {}",
+                                    settings.resume_from, fault));
       point.folder = settings.resume_from;
       point.weights_only = settings.weights_only;
       return;
     }
-    point.notices.push_back(fmt::format("checkpoint.resume_from={} began this run; it goes on from its own newest checkpoint",
-                                        settings.resume_from));
+    point.notices.push_back(
+        fmt::format("checkpoint.resume_from={} began this run; it goes on from its own newest checkpoint",
+                    settings.resume_from));
   } else {
     point.weights_only = settings.weights_only;
   }
@@ -145,7 +158,8 @@ void choose_resume_point(const CheckpointSettings& settings, ResumePoint& point)
   if (newest.found) {
     point.folder = newest.found->folder;
   } else if (settings.resume == Resume::kRequired) {
-    throw DataError(fmt::format("checkpoint.resume is REQUIRED and {} holds no complete checkpoint{}", settings.dir,
+    throw DataError(fmt::format("checkpoint.resume is REQUIRED and {} holds no complete checkpoint{}",
+                                settings.dir,
                                 newest.skipped.empty() ? "" : ": " + newest.skipped.front().fault));
   }
 }
@@ -157,7 +171,8 @@ ResumePoint find_resume_point(World& world, const Job& job) {
   world.agree("looking for a checkpoint", [&] {
     if (world.rank() == 0) choose_resume_point(job.checkpoint, point);
   });
-  const std::vector<std::string> told = world.communicator().all_gather(fmt::format("{}{}", point.weights_only ? "w" : "a", point.folder.string()));
+  const std::vector<std::string> told = world.communicator().all_gather(
+      fmt::format("{}{}", point.weights_only ? "w" : "a", point.folder.string()));
   point.weights_only = told.front().front() == 'w';
   point.folder = told.front().substr(1);
   return point;
@@ -176,8 +191,10 @@ Resumed load_checkpoint(TrainingEngine& engine, const ResumePoint& point, uint64
       const bool weights_only = point.weights_only;
       const std::string kind = job.optimizer.kind == OptimizerSettings::Kind::kAdamW ? "adamw" : "sgd";
       if (!weights_only && manifest.optimizer().kind() != kind)
-        throw DataError(fmt::format("{} was saved with the optimizer {}, the job has {}; use the same, or checkpoint.weights_only: true",
-                                    folder.string(), manifest.optimizer().kind(), kind));
+        throw DataError(
+            fmt::format("{} was saved with the optimizer {}, the job has {}; use the same, or "
+                        "checkpoint.weights_only: true",
+                        folder.string(), manifest.optimizer().kind(), kind));
       read_pieces(engine, reader, !weights_only);
       if (weights_only) return;
       resumed.progress = {.step = static_cast<int64_t>(manifest.step()),
@@ -215,11 +232,13 @@ std::filesystem::path resolve_checkpoint(const std::string& path) {
     if (!fault.empty()) throw DataError(fmt::format("{} is no complete checkpoint: {}", path, fault));
     return given;
   }
-  for (const std::filesystem::path& folder : {std::filesystem::path(path), std::filesystem::path(path) / "checkpoints"}) {
+  for (const std::filesystem::path& folder :
+       {std::filesystem::path(path), std::filesystem::path(path) / "checkpoints"}) {
     const NewestCheckpoint newest = newest_checkpoint(folder);
     if (newest.found) return newest.found->folder;
   }
-  throw DataError(fmt::format("{} is neither a checkpoint (step_00000100) nor a folder that holds a complete one", path));
+  throw DataError(
+      fmt::format("{} is neither a checkpoint (step_00000100) nor a folder that holds a complete one", path));
 }
 
 }  // namespace octant

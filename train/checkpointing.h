@@ -1,6 +1,7 @@
 // Saving and loading a run: the collective walk around the checkpoint room's steps.
 //
-// All ranks of the world must call. A failure on any rank ends the walk on all of them with that rank's error; what was there before stays.
+// All ranks of the world must call. A failure on any rank ends the walk on all of them with that rank's
+// error; what was there before stays.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ struct Progress {
   int64_t consumed_samples = 0;  // the whole data position
 };
 
-// Two-phase: every rank writes its slices into a temporary folder, all agree, one renames it (DESIGN of checkpoints: docs/architecture.md).
+// Two-phase: every rank writes its slices into a temporary folder, all agree, one renames it (docs/checkpoints.md).
 void save_checkpoint(TrainingEngine& engine, const Progress& progress, uint64_t data_fingerprint);
 
 // Where the job says to begin.
@@ -29,9 +30,10 @@ struct ResumePoint {
   bool weights_only = false;     // step, moments and data position start afresh
   std::vector<std::string> notices;
 };
-// Decided on rank 0 and told to all; the notices are rank 0's: what was passed over, and why. checkpoint.resume_from begins a run: under AUTO
-// the same command, started again, goes on from the run's own newest checkpoint, unless resume_from lies in checkpoint.dir (going back).
-// DataError where resume is REQUIRED and there is nothing, where resume_from is not complete, and where NEVER meets checkpoints of an
+// Decided on rank 0 and told to all; the notices are rank 0's: what was passed over, and why.
+// checkpoint.resume_from begins a run: under AUTO the same command, started again, goes on from the run's own
+// newest checkpoint, unless resume_from lies in checkpoint.dir (going back). DataError where resume is
+// REQUIRED and there is nothing, where resume_from is not complete, and where NEVER meets checkpoints of an
 // earlier run.
 ResumePoint find_resume_point(World& world, const Job& job);
 
@@ -44,7 +46,8 @@ Resumed load_checkpoint(TrainingEngine& engine, const ResumePoint& point, uint64
 // Weights alone, into an engine that only runs forward.
 void load_weights(TrainingEngine& engine, const std::filesystem::path& folder);
 
-// A step folder itself, a folder of checkpoints, or an output folder: the newest complete checkpoint there. DataError if there is none.
+// A step folder itself, a folder of checkpoints, or an output folder: the newest complete checkpoint there.
+// DataError if there is none.
 std::filesystem::path resolve_checkpoint(const std::string& path);
 
 // Of names, shapes and what the mathematics depends on; not of any layout.

@@ -57,15 +57,17 @@ void Console::line(const std::string& text) {
 
 void Console::step(const StepMetrics& m) {
   if (out_ == nullptr) return;
-  line(fmt::format("step {}/{} | loss {} | norm {:.4f} | lr {:.3e} | {:.0f} ms | {:.0f} tok/s{}", m.step, m.steps,
-                   m.loss ? fmt::format("{:.6f}", *m.loss) : "none", m.gradient_norm, m.learning_rate, m.step_seconds * 1e3,
-                   m.tokens_per_second, m.skipped ? " | skipped" : ""));
+  line(fmt::format("step {}/{} | loss {} | norm {:.4f} | lr {:.3e} | {:.0f} ms | {:.0f} tok/s{}", m.step,
+                   m.steps, m.loss ? fmt::format("{:.6f}", *m.loss) : "none", m.gradient_norm,
+                   m.learning_rate, m.step_seconds * 1e3, m.tokens_per_second,
+                   m.skipped ? " | skipped" : ""));
   if (!interactive_) return;
   constexpr int64_t kWidth = 40;
   const int64_t done = m.steps > 0 ? m.step * kWidth / m.steps : kWidth;
-  *out_ << fmt::format("[{:=<{}}{:<{}}] {:.0f} %  about {:.0f} s left", "", done, "", kWidth - done,
-                       100.0 * static_cast<double>(m.step) / static_cast<double>(std::max<int64_t>(1, m.steps)),
-                       static_cast<double>(m.steps - m.step) * m.step_seconds);
+  *out_ << fmt::format(
+      "[{:=<{}}{:<{}}] {:.0f} %  about {:.0f} s left", "", done, "", kWidth - done,
+      100.0 * static_cast<double>(m.step) / static_cast<double>(std::max<int64_t>(1, m.steps)),
+      static_cast<double>(m.steps - m.step) * m.step_seconds);
   out_->flush();
   bar_shown_ = true;
 }

@@ -1,4 +1,5 @@
-// What a run tells a person: a table at the start of what runs where, one line a step, a progress bar on a terminal.
+// What a run tells a person: a table at the start of what runs where, one line a step, a progress bar on a
+// terminal.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,8 @@ struct StepMetrics {
   std::optional<double> loss;
   double gradient_norm = 0;
   double learning_rate = 0;
-  int64_t tokens = 0;         // counted tokens of this step
-  int64_t total_tokens = 0;   // of the run
+  int64_t tokens = 0;        // counted tokens of this step
+  int64_t total_tokens = 0;  // of the run
   double step_seconds = 0;
   double tokens_per_second = 0;  // all tokens of the global batch, masked ones included
   double wait_seconds = 0;       // rank 0's time blocked in waits for its peers

@@ -12,9 +12,15 @@ ZeroConfig zero_config(const Job& job) {
   config.reduce_every =
       job.zero.reduce_every == ReduceEvery::kStep ? ReduceCadence::kStep : ReduceCadence::kMicroBatch;
   switch (job.zero.reshard_after_forward) {
-    case ReshardPolicy::kAlways: config.reshard = ReshardAfterForward::kAlways; break;
-    case ReshardPolicy::kNever: config.reshard = ReshardAfterForward::kNever; break;
-    case ReshardPolicy::kAuto: config.reshard = ReshardAfterForward::kAuto; break;
+    case ReshardPolicy::kAlways:
+      config.reshard = ReshardAfterForward::kAlways;
+      break;
+    case ReshardPolicy::kNever:
+      config.reshard = ReshardAfterForward::kNever;
+      break;
+    case ReshardPolicy::kAuto:
+      config.reshard = ReshardAfterForward::kAuto;
+      break;
   }
   config.reduce_bucket = job.zero.reduce_bucket_size;
   config.allgather_bucket = job.zero.allgather_bucket_size;
@@ -25,7 +31,8 @@ ZeroConfig zero_config(const Job& job) {
 }
 
 OptimizerConfig optimizer_config(const Job& job) {
-  return {.kind = job.optimizer.kind == OptimizerSettings::Kind::kAdamW ? OptimizerKind::kAdamw : OptimizerKind::kSgd,
+  return {.kind = job.optimizer.kind == OptimizerSettings::Kind::kAdamW ? OptimizerKind::kAdamw
+                                                                        : OptimizerKind::kSgd,
           .beta1 = static_cast<float>(job.optimizer.beta1),
           .beta2 = static_cast<float>(job.optimizer.beta2),
           .epsilon = static_cast<float>(job.optimizer.epsilon),
@@ -62,7 +69,9 @@ StageOptions stage_options(const Job& job, const Coordinates& at) {
 TrainingEngine::TrainingEngine(const Job& job, World& world, Purpose purpose)
     : job_(job),
       world_(world),
-      groups_(world, ProcessGrid({.data = job.parallel.data, .tensor = job.parallel.tensor, .pipeline = job.parallel.pipeline})) {
+      groups_(world, ProcessGrid({.data = job.parallel.data,
+                                  .tensor = job.parallel.tensor,
+                                  .pipeline = job.parallel.pipeline})) {
   context_.device = &world.device();
   context_.tensor = groups_.tensor.get();
   context_.sequence_parallel = job.parallel.sequence_parallel;
@@ -77,29 +86,34 @@ TrainingEngine::TrainingEngine(const Job& job, World& world, Purpose purpose)
     stage_ = std::make_unique<ModelStage>(context_, job.model, stage_options(job, groups_.at));
     state_ = std::make_unique<TrainingState>(
         world.device(), *stage_, zero_config(job),
-        TrainingState::Needs{.gradients = train, .moments = train && job.optimizer.kind == OptimizerSettings::Kind::kAdamW},
+        TrainingState::Needs{.gradients = train,
+                             .moments = train && job.optimizer.kind == OptimizerSettings::Kind::kAdamW},
         groups_.at.data, job.parallel.data);
     parameters_ = std::make_unique<ZeroParameterStore>(*state_, *stage_, *groups_.data);
     executor_ = std::make_unique<Executor>(context_, *stage_, *groups_.pipeline);
     if (!train) return;
     gradients_ = std::make_unique<GradientReducer>(*state_, *stage_, *groups_.data);
-    optimizer_ = std::make_unique<Optimizer>(*state_, *gradients_, *parameters_, groups_, optimizer_config(job), make_loss_scale(job));
+    optimizer_ = std::make_unique<Optimizer>(*state_, *gradients_, *parameters_, groups_,
+                                             optimizer_config(job), make_loss_scale(job));
   });
 }
 
 TrainingEngine::~TrainingEngine() = default;
 
-void TrainingEngine::initialize() { state_->initialize(job_.seed); }
+void TrainingEngine::initialize() {
+  state_->initialize(job_.seed);
+}
 
 StepReport TrainingEngine::step(const Batch& batch, int64_t step, double learning_rate) {
   StepReport report;
   report.counted_tokens = agree_on_tokens(batch.counted_tokens);
   report.loss_scale = optimizer_->loss_scale().scale();
-  // F16: the seed of the backward is small enough that a sum over the step's tokens stays in range; a power of two, so that
-  // dividing by it again is exact.
-  const double seed = optimizer_->loss_scale().enabled() && report.counted_tokens > 0
-                          ? report.loss_scale * std::exp2(-std::ceil(std::log2(static_cast<double>(report.counted_tokens))))
-                          : 1.0;
+  // F16: the seed of the backward is small enough that a sum over the step's tokens stays in range; a power
+  // of two, so that dividing by it again is exact.
+  const double seed =
+      optimizer_->loss_scale().enabled() && report.counted_tokens > 0
+          ? report.loss_scale * std::exp2(-std::ceil(std::log2(static_cast<double>(report.counted_tokens))))
+          : 1.0;
   context_.loss_seed = static_cast<float>(seed);
 
   gradients_->begin_step();
@@ -108,13 +122,15 @@ StepReport TrainingEngine::step(const Batch& batch, int64_t step, double learnin
   const double loss = agree_on_loss(sum.value);
   if (report.counted_tokens > 0) report.loss = loss / static_cast<double>(report.counted_tokens);
   if (!std::isfinite(loss) && job_.training.fail_at_nan && !optimizer_->loss_scale().enabled())
-    throw DivergedError(fmt::format("the loss of step {} is {}; no weight was changed by it (training.fail_at_nan)", step + 1,
-                                     std::isnan(loss) ? "NaN" : "infinite"));
+    throw DivergedError(
+        fmt::format("the loss of step {} is {}; no weight was changed by it (training.fail_at_nan)", step + 1,
+                    std::isnan(loss) ? "NaN" : "infinite"));
 
   StepResult result;
   try {
-    result = optimizer_->step(
-        {.counted_tokens = report.counted_tokens, .learning_rate = learning_rate, .loss_seed = static_cast<double>(context_.loss_seed)});
+    result = optimizer_->step({.counted_tokens = report.counted_tokens,
+                               .learning_rate = learning_rate,
+                               .loss_seed = static_cast<double>(context_.loss_seed)});
   } catch (const DivergedError& error) {
     throw DivergedError(fmt::format("step {}: {}; no weight was changed by it", step + 1, error.what()));
   }

@@ -3,8 +3,8 @@
 //   TrainingEngine engine(job, world, TrainingEngine::Purpose::kTrain);
 //   StepReport report = engine.step(batch, step, rate);
 //
-// The same engine runs on thread ranks and on MPI processes: only World differs. Every method is collective over the world unless it says
-// otherwise.
+// The same engine runs on thread ranks and on MPI processes: only World differs. Every method is collective
+// over the world unless it says otherwise.
 #pragma once
 
 #include <memory>
@@ -46,7 +46,8 @@ class TrainingEngine {
   void initialize();
   // Collects what the backward left, agrees on loss and norm, updates. `step` counts from 0.
   StepReport step(const Batch& batch, int64_t step, double learning_rate);
-  // The summed loss of one global batch's worth of sequences, without dropout. Changes nothing that training reads.
+  // The summed loss of one global batch's worth of sequences, without dropout. Changes nothing that training
+  // reads.
   EvaluationSum evaluate(const Batch& batch);
   // Logits (V) in f32 on the host for what follows the last token of one sequence; a world of one rank only.
   std::vector<float> logits(const MicroBatch& micro_batch);

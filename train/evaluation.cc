@@ -19,7 +19,8 @@ EvaluationReport evaluate(TrainingEngine& engine, const BatchLoader& data, int64
   double loss = 0;
   for (int64_t first = 0; first < total; first += global) {
     const int64_t count = std::min(global, total - first);
-    const EvaluationSum sum = engine.evaluate(data.load_validation(engine.world().device(), cut, first, count));
+    const EvaluationSum sum =
+        engine.evaluate(data.load_validation(engine.world().device(), cut, first, count));
     loss += sum.loss;
     report.tokens += sum.tokens;
     report.sequences += count;
@@ -33,7 +34,8 @@ EvaluationReport evaluate_checkpoint(World& world, const Job& job, const std::st
   world.agree("opening the data", [&] {
     data = std::make_unique<BatchLoader>(loader_config(job));
     if (data->validation_samples() == 0)
-      throw DataError("there is no validation split: set data.validation_fraction or give data.validation sources");
+      throw DataError(
+          "there is no validation split: set data.validation_fraction or give data.validation sources");
   });
   TrainingEngine engine(job, world, TrainingEngine::Purpose::kForwardOnly);
   std::string folder;
@@ -46,10 +48,11 @@ LoaderConfig loader_config(const Job& job) {
   const auto sources = [](const std::vector<DataSource>& given) {
     std::vector<SourceConfig> result;
     for (const DataSource& source : given)
-      result.push_back({.kind = source.kind == DataSource::Kind::kText ? SourceKind::kText : SourceKind::kIndexed,
-                        .path = source.path,
-                        .mask_prefix = source.mask_prefix,
-                        .weight = source.weight});
+      result.push_back(
+          {.kind = source.kind == DataSource::Kind::kText ? SourceKind::kText : SourceKind::kIndexed,
+           .path = source.path,
+           .mask_prefix = source.mask_prefix,
+           .weight = source.weight});
     return result;
   };
   LoaderConfig config;

@@ -18,9 +18,10 @@ struct SamplingOptions {
   uint64_t seed = 1234;
 };
 
-// Throws UserError for options out of range. `emit` receives each new piece of text as it is made; the end-of-document token ends the text.
-// A pure function of (weights, prompt, options). The job's parallel block is ignored: the model is loaded whole. World of one rank.
-void generate(World& world, const Job& job, const std::string& checkpoint, const std::string& prompt, const SamplingOptions& options,
-              const std::function<void(const std::string&)>& emit);
+// Throws UserError for options out of range. `emit` receives each new piece of text as it is made; the
+// end-of-document token ends the text. A pure function of (weights, prompt, options). The job's parallel
+// block is ignored: the model is loaded whole. World of one rank.
+void generate(World& world, const Job& job, const std::string& checkpoint, const std::string& prompt,
+              const SamplingOptions& options, const std::function<void(const std::string&)>& emit);
 
 }  // namespace octant

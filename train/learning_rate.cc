@@ -14,7 +14,8 @@ double learning_rate(const LearningRateSettings& settings, int64_t step) {
   const int64_t gone = step - settings.warmup_steps;
   if (length <= 0 || gone >= length) return settings.minimum;
   const double ratio = static_cast<double>(gone) / static_cast<double>(length);
-  const double left = settings.decay == Decay::kLinear ? 1.0 - ratio : 0.5 * (1.0 + std::cos(std::numbers::pi * ratio));
+  const double left =
+      settings.decay == Decay::kLinear ? 1.0 - ratio : 0.5 * (1.0 + std::cos(std::numbers::pi * ratio));
   return settings.minimum + (settings.peak - settings.minimum) * left;
 }
 

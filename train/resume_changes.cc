@@ -37,7 +37,8 @@ void flatten(const Message& message, const std::string& path, std::map<std::stri
 
 }  // namespace
 
-std::vector<std::string> resume_changes(const stored::Manifest& manifest, const Job& job, uint64_t data_fingerprint) {
+std::vector<std::string> resume_changes(const stored::Manifest& manifest, const Job& job,
+                                        uint64_t data_fingerprint) {
   std::vector<std::string> lines;
   if (manifest.data_fingerprint() != data_fingerprint)
     lines.push_back("the training data differ from those of the checkpoint; the position in them is kept");

@@ -30,7 +30,8 @@ std::string lines_up_to(const std::filesystem::path& path, int64_t step) {
   std::string kept, line;
   while (std::getline(file, line)) {
     const nlohmann::json entry = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (entry.is_object() && entry.contains("step") && entry["step"].is_number_integer() && entry["step"].get<int64_t>() <= step)
+    if (entry.is_object() && entry.contains("step") && entry["step"].is_number_integer() &&
+        entry["step"].get<int64_t>() <= step)
       kept += line + "\n";
   }
   return kept;
@@ -41,7 +42,8 @@ std::string lines_up_to(const std::filesystem::path& path, int64_t step) {
 RunFolder::RunFolder(const Job& job) : folder_(job.output_dir) {
   std::error_code error;
   std::filesystem::create_directories(folder_ / "logs", error);
-  if (error) throw DataError(fmt::format("cannot create the output_dir {}: {}", folder_.string(), error.message()));
+  if (error)
+    throw DataError(fmt::format("cannot create the output_dir {}: {}", folder_.string(), error.message()));
   try {
     lock(folder_, "output_dir");
     if (job.checkpoint.interval > 0) lock(job.checkpoint.dir, "checkpoint.dir");
@@ -61,7 +63,9 @@ void RunFolder::lock(const std::filesystem::path& folder, const std::string& fie
   if (descriptor < 0) fail(path, "cannot open");
   locks_.push_back(descriptor);
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0)
-    throw DataError(fmt::format("another run writes into {} {}; wait for it to end, or set {} to another folder", field, folder.string(), field));
+    throw DataError(
+        fmt::format("another run writes into {} {}; wait for it to end, or set {} to another folder", field,
+                    folder.string(), field));
 }
 
 RunFolder::~RunFolder() {
@@ -90,14 +94,17 @@ void RunFolder::append_metrics(const std::string& line) {
   if (!metrics_) fail(folder_ / "metrics.jsonl", "cannot write");
 }
 
-void RunFolder::write_summary(const std::string& json) { write_file(folder_ / "summary.json", json + "\n"); }
+void RunFolder::write_summary(const std::string& json) {
+  write_file(folder_ / "summary.json", json + "\n");
+}
 
 LoggerPtr make_rank_log(const std::string& output_dir, int rank) {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::path(output_dir) / "logs";
   std::filesystem::create_directories(folder, error);
   try {
-    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>((folder / fmt::format("rank_{:05}.log", rank)).string());
+    auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(
+        (folder / fmt::format("rank_{:05}.log", rank)).string());
     auto logger = std::make_shared<spdlog::logger>(fmt::format("rank {}", rank), std::move(sink));
     logger->flush_on(spdlog::level::info);
     return logger;

@@ -1,4 +1,5 @@
-// The folder that a run writes into, held by rank 0: locked against a second run, with the effective job and the metrics.
+// The folder that a run writes into, held by rank 0: locked against a second run, with the effective job and
+// the metrics.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@ namespace octant {
 
 class RunFolder {
  public:
-  // Creates what is missing and locks it, and checkpoint.dir too where checkpoints are made. DataError if another run holds a lock, or a
-  // folder cannot be written.
+  // Creates what is missing and locks it, and checkpoint.dir too where checkpoints are made. DataError if
+  // another run holds a lock, or a folder cannot be written.
   explicit RunFolder(const Job& job);
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;

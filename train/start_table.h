@@ -10,6 +10,7 @@
 
 namespace octant {
 
-std::vector<std::pair<std::string, std::string>> start_table(TrainingEngine& engine, const BatchLoader& data, const std::string& start);
+std::vector<std::pair<std::string, std::string>> start_table(TrainingEngine& engine, const BatchLoader& data,
+                                                             const std::string& start);
 
 }  // namespace octant

@@ -8,7 +8,8 @@
 
 namespace octant {
 
-// This rank's part, as JSON: where it stood, memory peaks by kind, traffic by group, operation and purpose, per step over `steps`.
+// This rank's part, as JSON: where it stood, memory peaks by kind, traffic by group, operation and purpose,
+// per step over `steps`.
 std::string rank_summary(TrainingEngine& engine, int64_t steps);
 // Gathers all ranks' parts; the result is complete on every rank. Collective over the world.
 std::string run_summary(TrainingEngine& engine, int64_t steps, double seconds);

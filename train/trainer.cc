@@ -119,8 +119,8 @@ class Trainer {
     world_.traffic().clear();
   }
 
-  // Reads the batch of the next step and agrees with all ranks on whether to go on: a signal anywhere stops, a batch that cannot be read
-  // anywhere is everyone's error.
+  // Reads the batch of the next step and agrees with all ranks on whether to go on: a signal anywhere stops,
+  // a batch that cannot be read anywhere is everyone's error.
   std::optional<Batch> next_batch(bool& stopped) {
     std::optional<Batch> batch;
     std::exception_ptr failure;

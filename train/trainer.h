@@ -1,10 +1,12 @@
-// A training run of one rank, from the data to the last checkpoint: the loop that the `octant train` command runs on every rank.
+// A training run of one rank, from the data to the last checkpoint: the loop that the `octant train` command
+// runs on every rank.
 //
 //   TrainResult result = train(world, job, {.out = &std::cout, .stop = &signals});
 //
-// All ranks of the world call it with the same job. Rank 0 locks the output folder, writes metrics.jsonl, summary.json and job.pbtxt there and
-// prints to `out`; every rank writes its own log. Risky phases end in an agreement (World::agree), so that all ranks leave with the same
-// error. A stop request is agreed at a step's end: the run saves, if checkpoints are on, and returns.
+// All ranks of the world call it with the same job. Rank 0 locks the output folder, writes metrics.jsonl,
+// summary.json and job.pbtxt there and prints to `out`; every rank writes its own log. Risky phases end in an
+// agreement (World::agree), so that all ranks leave with the same error. A stop request is agreed at a step's
+// end: the run saves, if checkpoints are on, and returns.
 #pragma once
 
 #include <atomic>

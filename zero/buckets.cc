@@ -4,8 +4,8 @@
 
 namespace octant {
 
-std::vector<Bucket> make_buckets(const std::vector<FlatUnit>& units, const std::vector<int>& order, int data_size, int64_t limit,
-                                 int64_t element_bytes) {
+std::vector<Bucket> make_buckets(const std::vector<FlatUnit>& units, const std::vector<int>& order,
+                                 int data_size, int64_t limit, int64_t element_bytes) {
   const bool whole_units = limit == 0;
   const int64_t total = whole_units ? kAutoBucketBytes / element_bytes : limit;
   const int64_t per_slice = std::max<int64_t>(1, total / data_size);

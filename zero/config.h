@@ -11,7 +11,8 @@ enum class ReduceCadence : uint8_t { kStep, kMicroBatch };
 enum class ReshardAfterForward : uint8_t { kAlways, kNever, kAuto };
 
 struct ZeroConfig {
-  int stage = 0;  // 0…3 (Rajbhandari 2020): 1 shards optimizer and master weights, 2 also gradients, 3 also parameters
+  int stage = 0;  // 0…3 (Rajbhandari 2020): 1 shards optimizer and master weights, 2 also gradients, 3 also
+                  // parameters
   ReduceCadence reduce_every = ReduceCadence::kStep;
   ReshardAfterForward reshard = ReshardAfterForward::kAuto;
   int64_t reduce_bucket = 0;     // elements; 0 = whole units up to about 25 MiB

@@ -4,7 +4,8 @@
 
 namespace octant {
 
-FlatUnit::FlatUnit(const ParameterUnit& unit, int data_size) : name(unit.name), tied_over_pipeline(unit.tied_over_pipeline) {
+FlatUnit::FlatUnit(const ParameterUnit& unit, int data_size)
+    : name(unit.name), tied_over_pipeline(unit.tied_over_pipeline) {
   for (Parameter* parameter : unit.parameters) {
     ranges.push_back({parameter, elements, elements + parameter->local_elements()});
     elements += parameter->local_elements();

@@ -1,5 +1,6 @@
-// The flat layout of one parameter unit: parameters one after another, padded at the end to a multiple of the data size. Data rank r
-// owns elements [r · slice, (r + 1) · slice), wherever parameter borders fall (ZeRO, section 5). The same on every tensor rank.
+// The flat layout of one parameter unit: parameters one after another, padded at the end to a multiple of the
+// data size. Data rank r owns elements [r · slice, (r + 1) · slice), wherever parameter borders fall (ZeRO,
+// section 5). The same on every tensor rank.
 #pragma once
 
 #include <string>
@@ -11,7 +12,8 @@ namespace octant {
 
 struct FlatRange {
   Parameter* parameter = nullptr;
-  int64_t begin = 0, end = 0;  // storage in the flat unit; unpadded elements end at begin + parameter->box_elements()
+  int64_t begin = 0,
+          end = 0;  // storage in the flat unit; unpadded elements end at begin + parameter->box_elements()
 };
 
 struct FlatUnit {

@@ -12,13 +12,14 @@ GradientReducer::GradientReducer(TrainingState& state, ModelStage& stage, Commun
   buckets_of_.resize(count);
   std::vector<int> order;  // backward order of the last sites
   for (int unit = static_cast<int>(stage.units().size()) - 1; unit >= 0; --unit)
-    for (int index : stage.units()[static_cast<size_t>(unit)].parameter_units) last_site_[static_cast<size_t>(index)] = unit;
+    for (int index : stage.units()[static_cast<size_t>(unit)].parameter_units)
+      last_site_[static_cast<size_t>(index)] = unit;
   for (int unit = static_cast<int>(stage.units().size()) - 1; unit >= 0; --unit)
     for (int index : stage.units()[static_cast<size_t>(unit)].parameter_units)
       if (last_site_[static_cast<size_t>(index)] == unit) order.push_back(index);
   if (data.size() == 1) return;
-  for (Bucket& bucket :
-       make_buckets(state.layouts(), order, data.size(), state.config().reduce_bucket, size_of(state.config().gradients))) {
+  for (Bucket& bucket : make_buckets(state.layouts(), order, data.size(), state.config().reduce_bucket,
+                                     size_of(state.config().gradients))) {
     BucketState entry;
     entry.bucket = std::move(bucket);
     for (const BucketPiece& piece : entry.bucket.pieces) {
@@ -48,9 +49,10 @@ void GradientReducer::prepare(int unit) {
     Passing& passing = passing_[static_cast<size_t>(index)];
     if (passing.filling) continue;  // a tied unit at its second site
     // What the micro-batch before left under way must arrive first: sums keep the order of micro-batches.
-    for (int bucket : buckets_of_[static_cast<size_t>(index)]) complete(buckets_[static_cast<size_t>(bucket)]);
-    passing.buffer = state_.device().allocate_zeroed({state_.layouts()[static_cast<size_t>(index)].padded}, state_.config().gradients,
-                                                     MemoryKind::kCommunication);
+    for (int bucket : buckets_of_[static_cast<size_t>(index)])
+      complete(buckets_[static_cast<size_t>(bucket)]);
+    passing.buffer = state_.device().allocate_zeroed({state_.layouts()[static_cast<size_t>(index)].padded},
+                                                     state_.config().gradients, MemoryKind::kCommunication);
     passing.filling = true;
     passing.pending = static_cast<int>(buckets_of_[static_cast<size_t>(index)].size());
     state_.bind_gradients(index, passing.buffer);
@@ -67,7 +69,8 @@ void GradientReducer::ready(int unit, bool last) {
 
 void GradientReducer::parameter_unit_ready(int unit) {
   passing_[static_cast<size_t>(unit)].filling = false;
-  // Counted in all its buckets before any leaves: a bucket that completes at once must not free a buffer that another still needs.
+  // Counted in all its buckets before any leaves: a bucket that completes at once must not free a buffer that
+  // another still needs.
   for (int index : buckets_of_[static_cast<size_t>(unit)]) --buckets_[static_cast<size_t>(index)].waiting;
   for (int index : buckets_of_[static_cast<size_t>(unit)]) {
     BucketState& bucket = buckets_[static_cast<size_t>(index)];
@@ -81,21 +84,24 @@ void GradientReducer::launch(BucketState& bucket) {
   std::vector<Tensor> tensors;
   for (const BucketPiece& at : bucket.bucket.pieces) {
     const FlatUnit& layout = state_.layouts()[static_cast<size_t>(at.unit)];
-    const Tensor& source = passing() ? passing_[static_cast<size_t>(at.unit)].buffer : state_.unit(at.unit).gradients;
+    const Tensor& source =
+        passing() ? passing_[static_cast<size_t>(at.unit)].buffer : state_.unit(at.unit).gradients;
     if (whole) {
       if (at.count == layout.slice) {
         tensors.push_back(source);
       } else {
-        for (int rank = 0; rank < data_.size(); ++rank) tensors.push_back(source.flat(layout.slice * rank + at.offset, at.count));
+        for (int rank = 0; rank < data_.size(); ++rank)
+          tensors.push_back(source.flat(layout.slice * rank + at.offset, at.count));
       }
       continue;
     }
     const FlatCut own = state_.slice(at.unit);
-    pieces.push_back({.source = source.flat(at.offset, layout.padded - at.offset),
-                      .stride = layout.slice,
-                      .count = at.count,
-                      .target = state_.gradient_range(at.unit, {own.first + at.offset, own.first + at.offset + at.count}),
-                      .accumulate = passing()});
+    pieces.push_back(
+        {.source = source.flat(at.offset, layout.padded - at.offset),
+         .stride = layout.slice,
+         .count = at.count,
+         .target = state_.gradient_range(at.unit, {own.first + at.offset, own.first + at.offset + at.count}),
+         .accumulate = passing()});
   }
   bucket.work = whole ? data_.all_reduce(tensors, ReduceOp::kSum, {.purpose = "gradients"})
                       : data_.reduce_scatter(pieces, {.purpose = "gradients"});

@@ -1,9 +1,11 @@
 // Collects the gradients of units and brings their sums over the data axis to their owners.
 //
-// reduce_every STEP: backward accumulates into the whole gradient buffers; after the last micro-batch each bucket is reduced once.
-// MICRO_BATCH: backward writes a unit's gradients into a passing buffer (`communication`), which is reduced after every micro-batch and
-// added to the owned slice in f32 (whole buffers at stage 0). A bucket leaves when its last unit is ready, under the backward of the next;
-// with overlap off it is waited for at once. Sums are in rank order: the same bits at every stage (docs/parity.md).
+// reduce_every STEP: backward accumulates into the whole gradient buffers; after the last micro-batch each
+// bucket is reduced once. MICRO_BATCH: backward writes a unit's gradients into a passing buffer
+// (`communication`), which is reduced after every micro-batch and added to the owned slice in f32 (whole
+// buffers at stage 0). A bucket leaves when its last unit is ready, under the backward of the next; with
+// overlap off it is waited for at once. Sums are in rank order: the same bits at every stage
+// (docs/parity.md).
 #pragma once
 
 #include <vector>
@@ -35,7 +37,8 @@ class GradientReducer : public GradientSink {
     Work work;
     bool under_way = false;
   };
-  // A unit's gradients of one micro-batch, from its first backward site until the last of its buckets has arrived.
+  // A unit's gradients of one micro-batch, from its first backward site until the last of its buckets has
+  // arrived.
   struct Passing {
     Tensor buffer;
     bool filling = false;  // its sites are still running
@@ -52,7 +55,8 @@ class GradientReducer : public GradientSink {
   TrainingState& state_;
   ModelStage& stage_;
   Communicator& data_;
-  std::vector<int> last_site_;  // parameter unit → the unit whose backward uses it last (the first in forward order)
+  std::vector<int>
+      last_site_;  // parameter unit → the unit whose backward uses it last (the first in forward order)
   std::vector<BucketState> buckets_;
   std::vector<std::vector<int>> buckets_of_;  // parameter unit → buckets
   std::vector<Passing> passing_;              // by parameter unit

@@ -1,7 +1,8 @@
 // Dynamic loss scaling for F16 (Micikevicius 2018, section 3.2).
 //
-// An overflow spends one unit of hysteresis; when it is spent, each further overflow halves the scale, down to the minimum. `window` clean
-// steps in a row double the scale and refill the hysteresis. The state is part of a checkpoint.
+// An overflow spends one unit of hysteresis; when it is spent, each further overflow halves the scale, down
+// to the minimum. `window` clean steps in a row double the scale and refill the hysteresis. The state is part
+// of a checkpoint.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,9 @@ class LossScale {
   bool enabled() const { return enabled_; }
   double scale() const { return state_.scale; }
   // At the minimum an overflow cannot be answered any more.
-  bool exhausted() const { return enabled_ && state_.scale <= config_.minimum && state_.hysteresis_left <= 1; }
+  bool exhausted() const {
+    return enabled_ && state_.scale <= config_.minimum && state_.hysteresis_left <= 1;
+  }
 
   void update(bool overflow) {
     if (!enabled_) return;

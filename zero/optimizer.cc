@@ -6,8 +6,8 @@
 
 namespace octant {
 
-Optimizer::Optimizer(TrainingState& state, GradientReducer& reducer, ZeroParameterStore& store, GridGroups& groups,
-                     const OptimizerConfig& config, LossScale loss_scale)
+Optimizer::Optimizer(TrainingState& state, GradientReducer& reducer, ZeroParameterStore& store,
+                     GridGroups& groups, const OptimizerConfig& config, LossScale loss_scale)
     : state_(state),
       reducer_(reducer),
       store_(store),
@@ -29,18 +29,22 @@ StepResult Optimizer::step(const StepInput& input) {
   const bool finite = std::isfinite(squares);
   if (loss_scale_.enabled()) {
     if (!finite && loss_scale_.exhausted())
-      throw DivergedError(fmt::format("the F16 gradients overflow at the smallest loss scale, {} (precision.loss_scale.minimum), first on {}; "
-                                      "lower the learning rate or use precision.compute BF16",
-                                      loss_scale_.scale(), result.nonfinite_rank));
+      throw DivergedError(
+          fmt::format("the F16 gradients overflow at the smallest loss scale, {} "
+                      "(precision.loss_scale.minimum), first on {}; "
+                      "lower the learning rate or use precision.compute BF16",
+                      loss_scale_.scale(), result.nonfinite_rank));
     loss_scale_.update(!finite);
     result.overflow = !finite;
   } else if (!finite && config_.fail_at_nonfinite) {
-    throw DivergedError(fmt::format("the gradient norm is {}, first on {}", std::isnan(squares) ? "NaN" : "infinite", result.nonfinite_rank));
+    throw DivergedError(fmt::format("the gradient norm is {}, first on {}",
+                                    std::isnan(squares) ? "NaN" : "infinite", result.nonfinite_rank));
   }
   if (!finite) return result;
 
   double clip = 1.0;
-  if (config_.clip_grad_norm > 0) clip = std::min(1.0, config_.clip_grad_norm / (result.gradient_norm + 1e-6));
+  if (config_.clip_grad_norm > 0)
+    clip = std::min(1.0, config_.clip_grad_norm / (result.gradient_norm + 1e-6));
   ++updates_;
   update(input.learning_rate, static_cast<float>(clip * scale));
   store_.publish();
@@ -67,7 +71,8 @@ void Optimizer::sum_over_ends() {
   if (groups_.ends->size() == 1) return;
   for (int index = 0; index < state_.unit_count(); ++index) {
     if (!state_.layouts()[static_cast<size_t>(index)].tied_over_pipeline) continue;
-    groups_.ends->all_reduce(state_.gradient_range(index, state_.owned(index)), {.purpose = "gradients"}).wait();
+    groups_.ends->all_reduce(state_.gradient_range(index, state_.owned(index)), {.purpose = "gradients"})
+        .wait();
   }
 }
 
@@ -94,7 +99,8 @@ double Optimizer::squared_norm(std::string& nonfinite_rank) {
   ops.copy_to_host(stream, mine.data(), norms_.data(), norms_.bytes());
   ops.synchronize(stream);
 
-  // Slice by slice: unit, then data rank; then the model's own cuts in rank order. The same additions at every stage.
+  // Slice by slice: unit, then data rank; then the model's own cuts in rank order. The same additions at
+  // every stage.
   const std::vector<double> by_rank = groups_.data->all_gather(mine);
   double total = 0;
   double first_bad = -1;
@@ -103,7 +109,8 @@ double Optimizer::squared_norm(std::string& nonfinite_rank) {
       const double part = by_rank[static_cast<size_t>(rank) * mine.size() + unit];
       total += part;
       if (!std::isfinite(part) && first_bad < 0)
-        first_bad = groups_.grid.rank({.data = rank, .tensor = groups_.at.tensor, .pipeline = groups_.at.pipeline});
+        first_bad =
+            groups_.grid.rank({.data = rank, .tensor = groups_.at.tensor, .pipeline = groups_.at.pipeline});
     }
   for (Communicator* group : {groups_.tensor.get(), groups_.pipeline.get()}) {
     const double values[2] = {total, first_bad};
@@ -118,7 +125,8 @@ double Optimizer::squared_norm(std::string& nonfinite_rank) {
   if (first_bad >= 0) {
     const int rank = static_cast<int>(first_bad);
     const Coordinates at = groups_.grid.coordinates(rank);
-    nonfinite_rank = fmt::format("rank {} (data {}, tensor {}, pipeline {})", rank, at.data, at.tensor, at.pipeline);
+    nonfinite_rank =
+        fmt::format("rank {} (data {}, tensor {}, pipeline {})", rank, at.data, at.tensor, at.pipeline);
   }
   return total;
 }
@@ -127,8 +135,10 @@ void Optimizer::update(double learning_rate, float gradient_scale) {
   Backend& ops = state_.device().ops();
   const Stream stream = state_.device().compute();
   const ZeroConfig& zero = state_.config();
-  const float bias1 = static_cast<float>(1.0 - std::pow(static_cast<double>(config_.beta1), static_cast<double>(updates_)));
-  const float bias2 = static_cast<float>(1.0 - std::pow(static_cast<double>(config_.beta2), static_cast<double>(updates_)));
+  const float bias1 =
+      static_cast<float>(1.0 - std::pow(static_cast<double>(config_.beta1), static_cast<double>(updates_)));
+  const float bias2 =
+      static_cast<float>(1.0 - std::pow(static_cast<double>(config_.beta2), static_cast<double>(updates_)));
   for (int index = 0; index < state_.unit_count(); ++index) {
     UnitState& unit = state_.unit(index);
     const FlatCut own = state_.owned(index);

@@ -1,7 +1,8 @@
 // The one optimizer core, the same pipeline for every stage and layout (docs/architecture.md, "A step"):
 //
-//   reduce over the data axis → sum partial gradients over the tensor axis → sum tied sites over the pipeline ends → global norm, each
-//   element once → overflow or non-finite, agreed by the norm itself → clip → update of the owned range → publish.
+//   reduce over the data axis → sum partial gradients over the tensor axis → sum tied sites over the pipeline
+//   ends → global norm, each element once → overflow or non-finite, agreed by the norm itself → clip → update
+//   of the owned range → publish.
 //
 // Loss and gradients are sums over the global batch; the division by its counted tokens happens here, once.
 // All ranks of the world must call step; all get the same result.
@@ -19,14 +20,15 @@ namespace octant {
 struct StepInput {
   int64_t counted_tokens = 0;  // of the global batch
   double learning_rate = 0;
-  double loss_seed = 1;        // by which the backward's gradients are scaled
+  double loss_seed = 1;  // by which the backward's gradients are scaled
 };
 
 struct StepResult {
-  double gradient_norm = 0;    // before clipping; not finite after an overflow
-  bool applied = false;        // the weights changed
-  bool overflow = false;       // F16: skipped for the loss scale
-  std::string nonfinite_rank;  // where a non-finite gradient was first seen: "rank 3 (data 1, tensor 1, pipeline 0)"
+  double gradient_norm = 0;  // before clipping; not finite after an overflow
+  bool applied = false;      // the weights changed
+  bool overflow = false;     // F16: skipped for the loss scale
+  std::string
+      nonfinite_rank;  // where a non-finite gradient was first seen: "rank 3 (data 1, tensor 1, pipeline 0)"
 };
 
 class Optimizer {

@@ -30,7 +30,8 @@ void ZeroParameterStore::acquire(const UnitUse& use) {
   const std::vector<int>& units = stage_.units()[static_cast<size_t>(use.unit)].parameter_units;
   if (state_.config().stage < 3) {
     for (int unit : units)
-      for (int bucket : publish_of_[static_cast<size_t>(unit)]) publish_works_[static_cast<size_t>(bucket)].wait();
+      for (int bucket : publish_of_[static_cast<size_t>(unit)])
+        publish_works_[static_cast<size_t>(bucket)].wait();
     return;
   }
   if (next_ < plan_.size()) ++next_;
@@ -82,7 +83,8 @@ void ZeroParameterStore::start_gather(int unit) {
     return;
   }
   gathered.whole = state_.device().allocate({layout.padded}, config.compute, MemoryKind::kCommunication);
-  for (const Bucket& bucket : make_buckets(state_.layouts(), {unit}, data_.size(), config.allgather_bucket, size_of(config.compute))) {
+  for (const Bucket& bucket : make_buckets(state_.layouts(), {unit}, data_.size(), config.allgather_bucket,
+                                           size_of(config.compute))) {
     const BucketPiece& at = bucket.pieces.front();
     const AllGatherPiece piece{.source = state_.unit(unit).parameters.flat(at.offset, at.count),
                                .target = gathered.whole.flat(at.offset, layout.padded - at.offset),

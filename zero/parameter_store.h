@@ -1,8 +1,9 @@
 // Gathers and releases the parameters of units (stage 3), and publishes updated parameters (stages 1 and 2).
 //
-// Stage 3 (ZeRO, section 5.3; prefetching as in ZeRO-Infinity, section 6.2): acquire gathers a unit from its owners if it was not gathered
-// ahead, then starts the gathers of the coming uses of the plan, whole units up to the all-gather bucket. release lets go by
-// reshard_after_forward: ALWAYS at every release; AUTO unless the very next use is of the same unit; NEVER only when the step ends.
+// Stage 3 (ZeRO, section 5.3; prefetching as in ZeRO-Infinity, section 6.2): acquire gathers a unit from its
+// owners if it was not gathered ahead, then starts the gathers of the coming uses of the plan, whole units up
+// to the all-gather bucket. release lets go by reshard_after_forward: ALWAYS at every release; AUTO unless
+// the very next use is of the same unit; NEVER only when the step ends.
 #pragma once
 
 #include <vector>
@@ -23,9 +24,11 @@ class ZeroParameterStore : public ParameterStore {
   void acquire(const UnitUse& use) override;
   void release(const UnitUse& use) override;
 
-  // The optimizer has changed the owned slices: sends them to the other ranks (stages 1, 2) or forgets what is gathered (stage 3).
+  // The optimizer has changed the owned slices: sends them to the other ranks (stages 1, 2) or forgets what
+  // is gathered (stage 3).
   void publish();
-  // Completes what publish began and lets all gathered units go. Collective over the data group in the sense that all must come here.
+  // Completes what publish began and lets all gathered units go. Collective over the data group in the sense
+  // that all must come here.
   void settle();
 
  private:

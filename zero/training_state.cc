@@ -2,8 +2,8 @@
 
 namespace octant {
 
-TrainingState::TrainingState(Device& device, const ModelStage& stage, const ZeroConfig& config, Needs needs, int data_rank,
-                             int data_size)
+TrainingState::TrainingState(Device& device, const ModelStage& stage, const ZeroConfig& config, Needs needs,
+                             int data_rank, int data_size)
     : device_(device), config_(config), data_rank_(data_rank), data_size_(data_size) {
   for (const ParameterUnit& unit : stage.parameter_units()) layouts_.emplace_back(unit, data_size);
   units_.resize(layouts_.size());
@@ -11,8 +11,8 @@ TrainingState::TrainingState(Device& device, const ModelStage& stage, const Zero
     UnitState& state = unit(index);
     const FlatUnit& layout = layouts_[static_cast<size_t>(index)];
     const FlatCut own = owned(index);
-    state.parameters = device.allocate_zeroed({config.stage == 3 ? layout.slice : layout.padded}, config.compute,
-                                              MemoryKind::kParameters);
+    state.parameters = device.allocate_zeroed({config.stage == 3 ? layout.slice : layout.padded},
+                                              config.compute, MemoryKind::kParameters);
     if (config.compute == DType::kF32) {
       state.master = config.stage == 3 ? state.parameters : state.parameters.flat(own.first, own.count());
     } else {
@@ -23,8 +23,8 @@ TrainingState::TrainingState(Device& device, const ModelStage& stage, const Zero
       state.exp_avg_sq = device.allocate_zeroed({own.count()}, DType::kF32, MemoryKind::kOptimizer);
     }
     if (needs.gradients)
-      state.gradients = device.allocate_zeroed({whole_gradients() ? layout.padded : layout.slice}, config.gradients,
-                                               MemoryKind::kGradients);
+      state.gradients = device.allocate_zeroed({whole_gradients() ? layout.padded : layout.slice},
+                                               config.gradients, MemoryKind::kGradients);
     if (config.stage < 3) bind_values(index, state.parameters);
     if (whole_gradients() && needs.gradients) bind_gradients(index, state.gradients);
   }
@@ -35,14 +35,16 @@ void TrainingState::initialize(uint64_t seed) {
     UnitState& state = unit(index);
     const FlatUnit& layout = layouts_[static_cast<size_t>(index)];
     const bool in_place = config_.compute == DType::kF32 && config_.stage < 3;
-    const Tensor whole =
-        in_place ? state.parameters : device_.allocate_zeroed({layout.padded}, DType::kF32, MemoryKind::kWorkspace);
+    const Tensor whole = in_place
+                             ? state.parameters
+                             : device_.allocate_zeroed({layout.padded}, DType::kF32, MemoryKind::kWorkspace);
     for (const FlatRange& range : layout.ranges)
       octant::initialize(*range.parameter, seed, device_, whole.as<float>() + range.begin);
     if (in_place) continue;
     const FlatCut own = owned(index);
     const Stream stream = device_.compute();
-    device_.ops().copy(stream, state.master.data(), whole.as<float>() + own.first, own.count() * size_of(DType::kF32));
+    device_.ops().copy(stream, state.master.data(), whole.as<float>() + own.first,
+                       own.count() * size_of(DType::kF32));
     if (config_.compute == DType::kF32) continue;
     const int64_t first = config_.stage == 3 ? own.first : 0;
     device_.ops().cast(stream, {.n = state.parameters.elements(),
@@ -82,16 +84,18 @@ void TrainingState::parameters_from_master(int index) {
 
 void TrainingState::bind_values(int index, const Tensor& whole) {
   for (const FlatRange& range : layouts_[static_cast<size_t>(index)].ranges)
-    range.parameter->value = whole.defined()
-                                 ? whole.flat(range.begin, range.end - range.begin).view(range.parameter->local_shape())
-                                 : Tensor();
+    range.parameter->value =
+        whole.defined()
+            ? whole.flat(range.begin, range.end - range.begin).view(range.parameter->local_shape())
+            : Tensor();
 }
 
 void TrainingState::bind_gradients(int index, const Tensor& whole) {
   for (const FlatRange& range : layouts_[static_cast<size_t>(index)].ranges)
-    range.parameter->gradient = whole.defined()
-                                    ? whole.flat(range.begin, range.end - range.begin).view(range.parameter->local_shape())
-                                    : Tensor();
+    range.parameter->gradient =
+        whole.defined()
+            ? whole.flat(range.begin, range.end - range.begin).view(range.parameter->local_shape())
+            : Tensor();
 }
 
 std::vector<StatePiece> TrainingState::pieces(int index, FlatCut range) const {

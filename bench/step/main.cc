@@ -2,8 +2,8 @@
 // on synthetic sequences.
 //
 // Prints the seconds of a step, tokens/s, model FLOP/s and their share of the rate at which this very machine
-// multiplies 1024 x 3072 x 768 in the same run, so that the share says what the rest of a step costs. For ranks
-// on one machine.
+// multiplies 1024 x 3072 x 768 in the same run, so that the share says what the rest of a step costs. For
+// ranks on one machine.
 //
 // Model FLOPs of a token: 6 N + 6 L C T. N counts every parameter once, a tied head as well as an untied one,
 // but not an untied input table, which is only looked up; 6 L C T is causal attention, half of the full
@@ -117,8 +117,8 @@ double largest(World& world, double value) {
   return max[0];
 }
 
-// What the machine reaches in the product of a GPT-2 124M layer, (1024, 768) x (3072, 768)^T, by as many ranks at
-// once as it has cores for.
+// What the machine reaches in the product of a GPT-2 124M layer, (1024, 768) x (3072, 768)^T, by as many
+// ranks at once as it has cores for.
 double matmul_rate(World& world, DType dtype) {
   constexpr int64_t M = 1024, N = 3072, K = 768;
   constexpr int kRepeats = 6, kProducts = 8;

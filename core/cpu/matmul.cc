@@ -240,7 +240,9 @@ void Matmul::Library::run(const MatmulArgs& args) {
 Matmul::Matmul(int threads) : library_(std::make_unique<Library>(threads)) {}
 Matmul::~Matmul() = default;
 
-void Matmul::charge_to(MemoryLedger* ledger) { library_->charge_to(ledger); }
+void Matmul::charge_to(MemoryLedger* ledger) {
+  library_->charge_to(ledger);
+}
 
 void Matmul::run(const MatmulArgs& args) {
   check(args);

@@ -1,6 +1,6 @@
 // Memory that an operation needs while it runs: one block, grown to the largest request and kept, so that a
-// training step in its steady state allocates nothing. A request invalidates the one before it. Its size is charged to
-// a ledger, where there is one, as kWorkspace.
+// training step in its steady state allocates nothing. A request invalidates the one before it. Its size is
+// charged to a ledger, where there is one, as kWorkspace.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // Counter-based random numbers: Philox-4x32-10 (Salmon et al., SC 2011, section 3).
 //
-// Every number is a pure function of (key, index), so initial weights depend on (seed, parameter name, global element index)
-// and dropout masks on (seed, step, layer, site, global element), never on the layout, and recomputation needs no saved state.
+// Every number is a pure function of (key, index), so initial weights depend on (seed, parameter name, global
+// element index) and dropout masks on (seed, step, layer, site, global element), never on the layout, and
+// recomputation needs no saved state.
 #pragma once
 
 #include <array>
@@ -50,9 +51,13 @@ inline uint64_t dropout_key(uint64_t seed, int64_t step, int64_t layer, int site
 }
 
 // Element `index` of the stream `key`: block index / 4, lane index mod 4.
-inline uint32_t random_u32(uint64_t key, uint64_t index) { return philox4x32(key, index >> 2)[index & 3]; }
+inline uint32_t random_u32(uint64_t key, uint64_t index) {
+  return philox4x32(key, index >> 2)[index & 3];
+}
 
 // Uniform in [0, 1), 24 bits.
-inline float uniform_from_u32(uint32_t bits) { return static_cast<float>(bits >> 8) * (1.0f / 16777216.0f); }
+inline float uniform_from_u32(uint32_t bits) {
+  return static_cast<float>(bits >> 8) * (1.0f / 16777216.0f);
+}
 
 }  // namespace octant

@@ -30,8 +30,9 @@ int check_bytes(const CheckpointArguments& arguments, Streams& streams) {
   const auto folder = find_checkpoint(arguments.first, streams);
   const VerifyReport report = verify_checkpoint(folder, {.finite = arguments.finite});
   for (const std::string& problem : report.problems) streams.out << problem << '\n';
-  if (!report.ok()) throw DataError(fmt::format("{}: {} problem{}", folder.string(), report.problems.size(),
-                                              report.problems.size() == 1 ? "" : "s"));
+  if (!report.ok())
+    throw DataError(fmt::format("{}: {} problem{}", folder.string(), report.problems.size(),
+                                report.problems.size() == 1 ? "" : "s"));
   streams.out << fmt::format("{}: sound; {} tensors in {} slices, {} bytes", folder.string(), report.tensors,
                              report.slices, report.bytes)
               << std::endl;

@@ -65,7 +65,8 @@ WorldResult Notices::verdict() const {
   return {};
 }
 
-WorldResult Notices::conclude(const std::optional<Failure>& mine, double grace_seconds, const LastWords& last_words) {
+WorldResult Notices::conclude(const std::optional<Failure>& mine, double grace_seconds,
+                              const LastWords& last_words) {
   using Clock = std::chrono::steady_clock;
   failures_[static_cast<size_t>(channels_.rank)] = mine;
   std::vector<char> outgoing(sizeof(Header) + (mine ? std::min(mine->text.size(), kLongestText) : 0));

@@ -12,7 +12,8 @@ class Bitwise : public testing::TestWithParam<std::tuple<std::string, std::strin
   Case model() const {
     const auto& [family, compute] = GetParam();
     // A tiny F16 model needs a scale that its gradients overflow at first: skipped steps are compared too.
-    const std::string scale = compute == "F16" ? " loss_scale { initial: 1073741824 window: 2 hysteresis: 1 }" : "";
+    const std::string scale =
+        compute == "F16" ? " loss_scale { initial: 1073741824 window: 2 hysteresis: 1 }" : "";
     return {.family = family, .precision = fmt::format("compute: {}{}", compute, scale), .dropout = 0.1};
   }
   void compare(const Layout& first, const std::vector<Layout>& others) {
@@ -27,8 +28,13 @@ class Bitwise : public testing::TestWithParam<std::tuple<std::string, std::strin
 
 TEST_P(Bitwise, StagesAtReduceEveryStep) {
   for (const Layout& base : {Layout{.data = 4, .accumulation = 2, .reduce_every = "STEP"},
-                            Layout{.data = 2, .tensor = 2, .pipeline = 2, .accumulation = 4, .sequence_parallel = true, .reduce_every = "STEP"},
-                            Layout{.data = 8, .accumulation = 1, .reduce_every = "STEP"}}) {
+                             Layout{.data = 2,
+                             .tensor = 2,
+                             .pipeline = 2,
+                             .accumulation = 4,
+                             .sequence_parallel = true,
+                             .reduce_every = "STEP"},
+                             Layout{.data = 8, .accumulation = 1, .reduce_every = "STEP"}}) {
     std::vector<Layout> others;
     for (int stage : {1, 2, 3}) {
       others.push_back(base);
@@ -39,7 +45,8 @@ TEST_P(Bitwise, StagesAtReduceEveryStep) {
 }
 
 TEST_P(Bitwise, StagesTwoAndThreeAtReduceEveryMicroBatch) {
-  Layout base{.data = 2, .tensor = 2, .pipeline = 2, .stage = 2, .accumulation = 4, .reduce_every = "MICRO_BATCH"};
+  Layout base{
+      .data = 2, .tensor = 2, .pipeline = 2, .stage = 2, .accumulation = 4, .reduce_every = "MICRO_BATCH"};
   Layout other = base;
   other.stage = 3;
   compare(base, {other});
@@ -79,7 +86,8 @@ TEST_P(Bitwise, SchedulesAndRecomputation) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Parity, Bitwise,
-                         testing::Combine(testing::Values("GPT2", "LLAMA"), testing::Values("F32", "BF16", "F16")),
+                         testing::Combine(testing::Values("GPT2", "LLAMA"),
+                                          testing::Values("F32", "BF16", "F16")),
                          [](const testing::TestParamInfo<Bitwise::ParamType>& test) {
                            return std::get<0>(test.param) + "_" + std::get<1>(test.param);
                          });

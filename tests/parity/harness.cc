@@ -16,31 +16,45 @@
 namespace octant::parity {
 
 std::string Layout::str() const {
-  return fmt::format("data {} tensor {} pipeline {} stage {} accumulation {}{}{}{} reduce_every {} reshard {} {} buckets {} {}", data, tensor, pipeline,
-                     stage, accumulation, sequence_parallel ? " sequence-parallel" : "", recompute ? " recompute" : "",
-                     overlap ? "" : " no-overlap", reduce_every, reshard, schedule, reduce_bucket, allgather_bucket);
+  return fmt::format(
+      "data {} tensor {} pipeline {} stage {} accumulation {}{}{}{} reduce_every {} reshard {} {} buckets {} "
+      "{}",
+      data, tensor, pipeline, stage, accumulation, sequence_parallel ? " sequence-parallel" : "",
+      recompute ? " recompute" : "", overlap ? "" : " no-overlap", reduce_every, reshard, schedule,
+      reduce_bucket, allgather_bucket);
 }
 
 Job make_job(const Case& model, const Layout& layout) {
   const bool gpt2 = model.family == "GPT2";
   std::string text = fmt::format(
       "name: 'parity' output_dir: 'unused' seed: {}\n"
-      "model {{ family: {} num_layers: {} hidden_size: {} num_attention_heads: {} num_kv_heads: {} ffn_hidden_size: {} vocab_size: {} "
+      "model {{ family: {} num_layers: {} hidden_size: {} num_attention_heads: {} num_kv_heads: {} "
+      "ffn_hidden_size: {} vocab_size: {} "
       "sequence_length: {} tie_embeddings: {} dropout: {} }}\n"
       "data {{ train {{ text {{ path: 'unused' tokenizer {{ bytes {{}} }} }} }} }}\n"
-      "parallel {{ data: {} tensor: {} pipeline: {} sequence_parallel: {} schedule: {} vocab_padding_multiple: {} }}\n"
+      "parallel {{ data: {} tensor: {} pipeline: {} sequence_parallel: {} schedule: {} "
+      "vocab_padding_multiple: {} }}\n"
       "zero_optimization {{ stage: {} overlap_comm: {} reduce_every: {} reshard_after_forward: {}",
-      model.seed, model.family, model.layers, model.hidden, model.heads ? model.heads : gpt2 ? 4 : 8, model.kv_heads,
-      model.ffn ? model.ffn : gpt2 ? 128 : 88, kVocabulary, kSequence, gpt2, model.dropout, layout.data,
-      layout.tensor, layout.pipeline, layout.sequence_parallel, layout.schedule, layout.vocab_padding_multiple, layout.stage,
-      layout.overlap, layout.reduce_every, layout.reshard);
+      model.seed, model.family, model.layers, model.hidden,
+      model.heads ? model.heads
+      : gpt2      ? 4
+                  : 8,
+      model.kv_heads,
+      model.ffn ? model.ffn
+      : gpt2    ? 128
+                : 88,
+      kVocabulary, kSequence, gpt2, model.dropout, layout.data, layout.tensor, layout.pipeline,
+      layout.sequence_parallel, layout.schedule, layout.vocab_padding_multiple, layout.stage, layout.overlap,
+      layout.reduce_every, layout.reshard);
   if (layout.reduce_bucket) text += fmt::format(" reduce_bucket_size: {}", layout.reduce_bucket);
   if (layout.allgather_bucket) text += fmt::format(" allgather_bucket_size: {}", layout.allgather_bucket);
   text += fmt::format(
       " }}\nprecision {{ {} }}\nbatch {{ global_batch_size: {} gradient_accumulation_steps: {} }}\n"
-      "optimizer {{ {} clip_grad_norm: {} }}\nactivation_checkpointing {{ mode: {} }}\ntraining {{ steps: {} }}\n"
+      "optimizer {{ {} clip_grad_norm: {} }}\nactivation_checkpointing {{ mode: {} }}\ntraining {{ steps: {} "
+      "}}\n"
       "learning_rate_schedule {{ decay: CONSTANT }}\ncheckpoint {{ interval: 0 }}\n",
-      model.precision, model.global_batch, layout.accumulation, model.optimizer, model.clip, layout.recompute ? "FULL" : "NONE", model.steps);
+      model.precision, model.global_batch, layout.accumulation, model.optimizer, model.clip,
+      layout.recompute ? "FULL" : "NONE", model.steps);
   const Validation result = validate(parse_spec_text(text, "parity.pbtxt"));
   if (!result.job) throw UserError(format_errors(result.errors) + "\n" + text);
   return *result.job;
@@ -62,8 +76,9 @@ Batch make_batch(Device& device, const Case& model, const Layout& layout, int da
       int32_t token = static_cast<int32_t>(random_u32(key, 0) % kVocabulary);
       for (int64_t t = 0; t < kSequence; ++t) {
         tokens.push_back(token);
-        token = random_u32(key, static_cast<uint64_t>(t) + 1) % 3 == 0 ? static_cast<int32_t>(random_u32(key, static_cast<uint64_t>(t) + 100) % kVocabulary)
-                                                                       : (token * 7 + 3) % static_cast<int32_t>(kVocabulary);
+        token = random_u32(key, static_cast<uint64_t>(t) + 1) % 3 == 0
+                    ? static_cast<int32_t>(random_u32(key, static_cast<uint64_t>(t) + 100) % kVocabulary)
+                    : (token * 7 + 3) % static_cast<int32_t>(kVocabulary);
         targets.push_back(token);
         mask.push_back(t < keep ? 1 : 0);
         batch.counted_tokens += mask.back();
@@ -109,7 +124,8 @@ void train_rank(World& world, const Job& job, const Case& model, const Layout& l
   std::vector<StepReport> reports;
   const double rate = job.learning_rate.peak;
   for (int step = 0; step < model.steps; ++step)
-    reports.push_back(engine.step(make_batch(world.device(), model, layout, engine.groups().at.data, step), step, rate));
+    reports.push_back(
+        engine.step(make_batch(world.device(), model, layout, engine.groups().at.data, step), step, rate));
   const std::lock_guard lock(outcome_mutex);
   outcome.peak_live.resize(static_cast<size_t>(world.size()));
   outcome.memory.resize(static_cast<size_t>(world.size()));
@@ -143,8 +159,10 @@ Outcome train(const Case& model, const Layout& layout) {
 void expect_close(const Outcome& expected, const Outcome& actual, double tolerance, const std::string& what) {
   ASSERT_EQ(expected.losses.size(), actual.losses.size()) << what;
   for (size_t step = 0; step < expected.losses.size(); ++step) {
-    EXPECT_NEAR(actual.losses[step], expected.losses[step], tolerance * std::abs(expected.losses[step])) << what << ", loss of step " << step + 1;
-    EXPECT_NEAR(actual.norms[step], expected.norms[step], tolerance * expected.norms[step]) << what << ", norm of step " << step + 1;
+    EXPECT_NEAR(actual.losses[step], expected.losses[step], tolerance * std::abs(expected.losses[step]))
+        << what << ", loss of step " << step + 1;
+    EXPECT_NEAR(actual.norms[step], expected.norms[step], tolerance * expected.norms[step])
+        << what << ", norm of step " << step + 1;
   }
   ASSERT_EQ(expected.weights.size(), actual.weights.size()) << what;
   float largest = 0;
@@ -156,7 +174,8 @@ void expect_close(const Outcome& expected, const Outcome& actual, double toleran
     ASSERT_EQ(found->second.size(), values.size()) << what << ", " << name;
     double worst = 0;
     for (size_t i = 0; i < values.size(); ++i) {
-      const double difference = std::abs(static_cast<double>(found->second[i]) - static_cast<double>(values[i]));
+      const double difference =
+          std::abs(static_cast<double>(found->second[i]) - static_cast<double>(values[i]));
       worst = std::isnan(difference) ? INFINITY : std::max(worst, difference);
     }
     EXPECT_LE(worst, tolerance * static_cast<double>(largest)) << what << ", " << name;

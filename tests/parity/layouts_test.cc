@@ -22,7 +22,8 @@ std::vector<Grid> grids() {
   return result;
 }
 
-// One test a grid and family and optimizer: all stages × accumulation × sequence parallelism × recomputation within.
+// One test a grid and family and optimizer: all stages × accumulation × sequence parallelism × recomputation
+// within.
 class Layouts : public testing::TestWithParam<std::tuple<Grid, std::string, std::string>> {};
 
 TEST_P(Layouts, EqualTheOneRankRun) {
@@ -54,8 +55,8 @@ INSTANTIATE_TEST_SUITE_P(Parity, Layouts,
                                           testing::Values("sgd", "adamw")),
                          [](const testing::TestParamInfo<Layouts::ParamType>& test) {
                            const Grid& grid = std::get<0>(test.param);
-                           return fmt::format("d{}t{}p{}_{}_{}", grid.data, grid.tensor, grid.pipeline, std::get<1>(test.param),
-                                              std::get<2>(test.param));
+                           return fmt::format("d{}t{}p{}_{}_{}", grid.data, grid.tensor, grid.pipeline,
+                                              std::get<1>(test.param), std::get<2>(test.param));
                          });
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The volumes and the memory of the ZeRO paper (Rajbhandari 2020, sections 3.1, 7.1 and 7.2) on a real run, and 1F1B's bound on live
-// micro-batches.
+// The volumes and the memory of the ZeRO paper (Rajbhandari 2020, sections 3.1, 7.1 and 7.2) on a real run,
+// and 1F1B's bound on live micro-batches.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +8,8 @@
 namespace octant::parity {
 namespace {
 
-// Sizes of the untied LLAMA case: hidden 32, 8 heads of 4, 4 kv heads, ffn 88. All units divide by 4: no padding anywhere.
+// Sizes of the untied LLAMA case: hidden 32, 8 heads of 4, 4 kv heads, ffn 88. All units divide by 4: no
+// padding anywhere.
 constexpr int64_t kTable = kVocabulary * 32;
 constexpr int64_t kLayer = 2 * 32 + 2 * 32 * 32 + 2 * 16 * 32 + 3 * 88 * 32;
 constexpr int64_t kParameters = 2 * kTable + 5 * kLayer + 32;
@@ -39,9 +40,9 @@ TEST(TrafficLedger, HoldsThePapersVolumes) {
       const int64_t gathered = stage == 0 ? 0 : stage == 3 ? 2 * once - table : once;
       EXPECT_EQ(elements(traffic, Collective::kAllGather, "parameters"), gathered) << where;
       EXPECT_GT(traffic.total("data", "control").calls, 0) << where;
-      EXPECT_EQ(traffic.total("data", "").elements,
-                traffic.total("data", "gradients").elements + traffic.total("data", "parameters").elements +
-                    traffic.total("data", "control").elements)
+      EXPECT_EQ(traffic.total("data", "").elements, traffic.total("data", "gradients").elements +
+                                                        traffic.total("data", "parameters").elements +
+                                                        traffic.total("data", "control").elements)
           << where;
     }
   }
@@ -50,7 +51,8 @@ TEST(TrafficLedger, HoldsThePapersVolumes) {
 TEST(TrafficLedger, AutoKeepsTheHeadForItsBackward) {
   const Case model{.family = "LLAMA"};
   const auto gathered = [&](const std::string& reshard) {
-    return elements(train(model, {.data = 4, .stage = 3, .reshard = reshard}).traffic[0], Collective::kAllGather, "parameters");
+    return elements(train(model, {.data = 4, .stage = 3, .reshard = reshard}).traffic[0],
+                    Collective::kAllGather, "parameters");
   };
   const int64_t always = gathered("ALWAYS"), automatic = gathered("AUTO"), never = gathered("NEVER");
   EXPECT_EQ(always - automatic, (kTable + 32) * 3 / 4 * model.steps);
@@ -62,8 +64,10 @@ TEST(TrafficLedger, MicroBatchReductionMultipliesTheVolume) {
   const int64_t once = kParameters * 3 / 4 * model.steps;
   for (int stage : {2, 3})
     for (const std::string every : {"STEP", "MICRO_BATCH"}) {
-      const Outcome outcome = train(model, {.data = 4, .stage = stage, .accumulation = 4, .reduce_every = every});
-      EXPECT_EQ(elements(outcome.traffic[0], Collective::kReduceScatter, "gradients"), every == "STEP" ? once : 4 * once);
+      const Outcome outcome =
+          train(model, {.data = 4, .stage = stage, .accumulation = 4, .reduce_every = every});
+      EXPECT_EQ(elements(outcome.traffic[0], Collective::kReduceScatter, "gradients"),
+                every == "STEP" ? once : 4 * once);
     }
 }
 
@@ -97,7 +101,9 @@ TEST(MemoryLedger, HoldsThePapersBytesPerParameter) {
 TEST(MemoryLedger, ReshardPoliciesOrderThePeak) {
   const Case model{.family = "LLAMA"};
   const auto peak = [&](const std::string& reshard) {
-    return train(model, {.data = 4, .stage = 3, .overlap = false, .reshard = reshard}).memory[0].peak(MemoryKind::kCommunication);
+    return train(model, {.data = 4, .stage = 3, .overlap = false, .reshard = reshard})
+        .memory[0]
+        .peak(MemoryKind::kCommunication);
   };
   EXPECT_LT(peak("ALWAYS"), peak("NEVER"));
   EXPECT_LE(peak("ALWAYS"), peak("AUTO"));
@@ -107,7 +113,8 @@ TEST(PipelineMemory, LiveMicroBatchesStayBelowTheStagesDistanceFromTheEnd) {
   for (int accumulation : {1, 2, 4, 8, 16}) {
     const Outcome outcome = train({}, {.pipeline = 4, .accumulation = accumulation});
     for (int stage = 0; stage < 4; ++stage)
-      EXPECT_EQ(outcome.peak_live[static_cast<size_t>(stage)], std::min(accumulation, 4 - stage)) << accumulation << " micro-batches";
+      EXPECT_EQ(outcome.peak_live[static_cast<size_t>(stage)], std::min(accumulation, 4 - stage))
+          << accumulation << " micro-batches";
   }
 }
 

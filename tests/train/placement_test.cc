@@ -1,4 +1,5 @@
-// Where ranks run: threads chosen by the cores that the process may use, nothing pinned, oversubscription named once.
+// Where ranks run: threads chosen by the cores that the process may use, nothing pinned, oversubscription
+// named once.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <unistd.h>

@@ -215,7 +215,8 @@ TEST(ResumeRules, ResumeFromBeginsARunThatThenGoesOnByItself) {
   const Folder folder;
   const Set set = {"training.steps=4", "checkpoint.interval=1", "checkpoint.keep=0"};
   const Outcome origin = good_run(folder, "origin", set);
-  const Set begin = {"checkpoint.resume_from=" + origin.checkpoint(2).string(), "checkpoint.weights_only=true"};
+  const Set begin = {"checkpoint.resume_from=" + origin.checkpoint(2).string(),
+                     "checkpoint.weights_only=true"};
   const Outcome first = good_run(folder, "tuned", set, begin);
   ASSERT_EQ(first.steps.size(), 4u);
   // The same command again: its own checkpoint with moments and step, not the weights that it began from.
@@ -224,13 +225,15 @@ TEST(ResumeRules, ResumeFromBeginsARunThatThenGoesOnByItself) {
   EXPECT_EQ(more.losses()[3], first.losses()[3]);
   EXPECT_TRUE(more.printed("began this run")) << more.output;
   // Naming one of its own goes back to it.
-  const Outcome back = good_run(folder, "tuned", set, {"checkpoint.resume_from=" + first.checkpoint(3).string()});
+  const Outcome back =
+      good_run(folder, "tuned", set, {"checkpoint.resume_from=" + first.checkpoint(3).string()});
   EXPECT_TRUE(back.printed("(step 3)")) << back.output;
 }
 
 TEST(OutputFolder, SharedCheckpointFoldersAreKeptApart) {
   const Folder folder;
-  const Set set = {"training.steps=2", "checkpoint.interval=1", "checkpoint.dir=" + (folder / "shared").string()};
+  const Set set = {"training.steps=2", "checkpoint.interval=1",
+                   "checkpoint.dir=" + (folder / "shared").string()};
   Outcome second;
   const Hooks hooks{.on_line = [&](World&, const std::string& line) {
     if (line.starts_with("step 1/")) second = run(folder, "second", set);

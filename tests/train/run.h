@@ -7,8 +7,8 @@
 //   expect_tol32(one, many, "a layout");
 //
 // GPT2 of five layers (uneven over 2 and 4 stages), hidden 32, T 16, vocabulary 257, tied; a global batch of
-// 12 sequences, which 1, 2, 3 and 4 data ranks divide. Every `set` is a --set override of the base spec; later
-// ones win.
+// 12 sequences, which 1, 2, 3 and 4 data ranks divide. Every `set` is a --set override of the base spec;
+// later ones win.
 #pragma once
 
 #include <atomic>

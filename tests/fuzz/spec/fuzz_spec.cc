@@ -1,5 +1,5 @@
-// Fuzzes the reading of job specs, as text, as JSON and as an override: whatever the bytes are, the answer is a valid job or errors that
-// say something, and a job's effective text loads again.
+// Fuzzes the reading of job specs, as text, as JSON and as an override: whatever the bytes are, the answer is
+// a valid job or errors that say something, and a job's effective text loads again.
 #include <cstdlib>
 #include <string>
 
@@ -32,7 +32,8 @@ void check(const octant::LoadedSpec& loaded) {
     if (octant::format_errors(result.errors).empty()) std::abort();
     return;
   }
-  const octant::Validation again = octant::validate(octant::parse_spec_text(octant::effective_spec_text(*result.job), "again"));
+  const octant::Validation again =
+      octant::validate(octant::parse_spec_text(octant::effective_spec_text(*result.job), "again"));
   if (!again.job) std::abort();
 }
 
@@ -52,8 +53,9 @@ namespace octant::fuzz {
 
 std::vector<std::vector<uint8_t>> valid_inputs() {
   std::vector<std::vector<uint8_t>> inputs;
-  for (const std::string& text : {std::string(kValid), std::string(R"({"name": "fuzz", "model": {"preset": "gpt2-124m"}})"),
-                                  std::string("parallel.pipeline_layers=[3,3]"), std::string("optimizer={sgd{learning_rate: 0.5}}")})
+  for (const std::string& text :
+       {std::string(kValid), std::string(R"({"name": "fuzz", "model": {"preset": "gpt2-124m"}})"),
+        std::string("parallel.pipeline_layers=[3,3]"), std::string("optimizer={sgd{learning_rate: 0.5}}")})
     inputs.emplace_back(text.begin(), text.end());
   return inputs;
 }
