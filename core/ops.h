@@ -33,11 +33,12 @@ struct MatmulArgs {
   const void* bias = nullptr;  // (c.cols) of a's dtype, added to every row; not with accumulate
 };
 
-// dbias[j] += sum over rows of dy[i][j], summed in f32 and row order.
+// dbias[j] (+)= sum over rows of dy[i][j], summed in f32 and row order.
 struct BiasGradientArgs {
   Matrix dy;
   void* dbias = nullptr;
   DType dbias_dtype = DType::kF32;
+  bool accumulate = true;
 };
 
 // LayerNorm (Ba 2016) and RMSNorm (Zhang 2019) over rows of C; with rms, `mean`, beta and dbeta are unused.
@@ -62,10 +63,11 @@ struct NormBackwardArgs {
   const void* gamma = nullptr;
   const float* mean = nullptr;
   const float* rstd = nullptr;
-  void* dx = nullptr;      // may be dy
-  void* dgamma = nullptr;  // accumulates
-  void* dbeta = nullptr;   // accumulates
+  void* dx = nullptr;  // may be dy
+  void* dgamma = nullptr;
+  void* dbeta = nullptr;
   DType gradient_dtype = DType::kF32;
+  bool accumulate = true;  // dgamma and dbeta; else they are overwritten
 };
 
 // GELU, the tanh form (Hendrycks & Gimpel 2016): n elements. Backward: dx = dy · gelu'(x); dx may be dy.
@@ -161,7 +163,9 @@ struct CrossEntropyArgs {
   float* target = nullptr;  // (M): logit of the target minus max where this rank holds it, else 0
   double* loss = nullptr;   // [0] += sum of mask · (log(sum) - target), rows in order, by cross_entropy_loss
   float scale = 1.0f;       // backward: dlogits = scale · mask · (softmax - onehot); 0 in padding columns
-  void* dlogits = nullptr;  // (M, cols) stride ld, of dlogits_dtype; may be the logits themselves when f32
+  // (M, cols), of dlogits_dtype. A row of it may begin where its row of logits does and overwrite it.
+  void* dlogits = nullptr;
+  int64_t dlogits_ld = 0;
   DType dlogits_dtype = DType::kF32;
 };
 

@@ -14,14 +14,16 @@ void accumulate_weight_gradient(const LayerContext& context, const LinearWeights
                                           .b = as_matrix(x),
                                           .c = weights.gradient(),
                                           .transpose_a = true,
-                                          .accumulate = true});
+                                          .accumulate = weights.accumulate_weights()});
 }
 
 void accumulate_bias_gradient(const LayerContext& context, const LinearWeights& weights, const Tensor& dy) {
   if (weights.biases.empty()) return;
   const Tensor& gradient = weights.biases.front()->gradient;
-  context.ops().bias_gradient(
-      context.stream(), {.dy = as_matrix(dy), .dbias = gradient.data(), .dbias_dtype = gradient.dtype()});
+  context.ops().bias_gradient(context.stream(), {.dy = as_matrix(dy),
+                                                 .dbias = gradient.data(),
+                                                 .dbias_dtype = gradient.dtype(),
+                                                 .accumulate = weights.accumulate_biases()});
 }
 
 }  // namespace

@@ -27,6 +27,17 @@ struct LinearWeights {
   Matrix gradient() const {
     return {weights.front()->gradient.data(), weights.front()->gradient.dtype(), out, in, in};
   }
+  // Parameter::accumulates() of the weights together.
+  bool accumulate_weights() const {
+    bool accumulates = true;
+    for (Parameter* weight : weights) accumulates = weight->accumulates();
+    return accumulates;
+  }
+  bool accumulate_biases() const {
+    bool accumulates = true;
+    for (Parameter* each : biases) accumulates = each->accumulates();
+    return accumulates;
+  }
   const void* bias() const { return biases.empty() ? nullptr : biases.front()->value.data(); }
   // Builds the view and checks that local shapes agree (BugError).
   static LinearWeights make(std::vector<Parameter*> weights, std::vector<Parameter*> biases);

@@ -28,6 +28,8 @@ Tensor Norm::backward_input(const Tensor& dy, const MicroBatch&, Stash& stash) {
   const Tensor x = stash.pop();
   const int64_t rows = x.shape()[0];
   Tensor dx = context_.activation(x.shape());
+  const bool accumulate = gamma_->accumulates();
+  if (beta_ != nullptr) beta_->accumulates();
   context_.ops().norm_backward(context_.stream(), {.rms = beta_ == nullptr,
                                                    .rows = rows,
                                                    .cols = x.shape()[1],
@@ -40,7 +42,8 @@ Tensor Norm::backward_input(const Tensor& dy, const MicroBatch&, Stash& stash) {
                                                    .dx = dx.data(),
                                                    .dgamma = gamma_->gradient.data(),
                                                    .dbeta = beta_ ? beta_->gradient.data() : nullptr,
-                                                   .gradient_dtype = gamma_->gradient.dtype()});
+                                                   .gradient_dtype = gamma_->gradient.dtype(),
+                                                   .accumulate = accumulate});
   return dx;
 }
 

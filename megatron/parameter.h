@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "core/tensor.h"
 
@@ -68,6 +69,11 @@ class Parameter {
   // Views of the unit's buffers while it is acquired; set by zero/.
   Tensor value;
   Tensor gradient;
+  // Set by zero/: `gradient` holds nothing yet, and the first to contribute overwrites it.
+  bool gradient_is_fresh = false;
+
+  // Whether a contribution that is written now adds to what `gradient` holds.
+  bool accumulates() { return !std::exchange(gradient_is_fresh, false); }
 
  private:
   ParameterSpec spec_;

@@ -26,7 +26,8 @@ class VocabParallelEmbedding : public Module {
   Parameter* table_;
 };
 
-// Projects (M, C) onto the vocabulary and takes the masked cross-entropy with micro_batch.targets.
+// Projects (M, C) onto the vocabulary and takes the masked cross-entropy with micro_batch.targets, a chunk of
+// token rows after another: (M, V) logits never exist, at most 128 MiB of them at a time.
 class VocabParallelHead {
  public:
   // `table`: (V, C) cut on dim 0, often the embedding's own.
@@ -34,18 +35,23 @@ class VocabParallelHead {
 
   // Adds the sum of the counted tokens' losses to loss[0] (f64, on the device; the same on every tensor
   // rank).
-  void forward(const Tensor& x, const MicroBatch& micro_batch, const Tensor& loss, Stash& stash);
-  // Gradient of x of context.loss_seed · (summed loss).
-  Tensor backward_input(const MicroBatch& micro_batch, Stash& stash);
-  void backward_weight(Stash& stash);
+  void loss(const Tensor& x, const MicroBatch& micro_batch, const Tensor& loss) const;
+  // The same, and in the same pass the gradients of context.loss_seed · (summed loss): returns that of x and
+  // contributes the table's.
+  Tensor loss_and_gradients(const Tensor& x, const MicroBatch& micro_batch, const Tensor& loss) const;
 
   // f32 logits (M, V) of a tensor group of one, for generation.
   Tensor logits(const Tensor& x) const;
 
  private:
-  Tensor project(const Tensor& whole) const;
-  CrossEntropyArgs arguments(const Tensor& logits, const Tensor& statistics,
-                             const MicroBatch& micro_batch) const;
+  struct Chunks {
+    int64_t count = 1;
+    int64_t rows = 0;    // of each but the last
+    int64_t stride = 0;  // f32 elements between rows of logits
+  };
+  Chunks chunks_of(int64_t rows) const;
+  CrossEntropyArgs chunk_loss(const Tensor& x, const MicroBatch& micro_batch, int64_t begin,
+                              const Matrix& logits, const Tensor& statistics, const Tensor& loss) const;
 
   const LayerContext& context_;
   Parameter* table_;

@@ -1,5 +1,7 @@
 #include "models/ends.h"
 
+#include "megatron/gradients.h"
+
 namespace octant {
 
 Tensor EmbeddingModule::forward(const Tensor&, const MicroBatch& micro_batch, Stash& stash) {
@@ -20,6 +22,7 @@ Tensor EmbeddingModule::forward(const Tensor&, const MicroBatch& micro_batch, St
 Tensor EmbeddingModule::backward_input(const Tensor& dy, const MicroBatch& micro_batch, Stash& stash) {
   const Tensor dx = dropout_.backward(dy, micro_batch);
   if (positions_ != nullptr) {
+    clear_if_fresh(context_, *positions_);
     context_.ops().position_backward(context_.stream(),
                                      {.rows = dx.shape()[0],
                                       .cols = dx.shape()[1],
@@ -34,17 +37,18 @@ Tensor EmbeddingModule::backward_input(const Tensor& dy, const MicroBatch& micro
 }
 
 Tensor HeadModule::forward(const Tensor& x, const MicroBatch& micro_batch, Stash& stash) {
-  head_.forward(norm_.forward(x, micro_batch, stash), micro_batch, loss_, stash);
+  const Tensor normal = norm_.forward(x, micro_batch, stash);
+  if (stash.discard()) {
+    head_.loss(normal, micro_batch, loss_);
+  } else {
+    stash.push(normal);
+  }
   return Tensor();
 }
 
 Tensor HeadModule::backward_input(const Tensor&, const MicroBatch& micro_batch, Stash& stash) {
-  const Tensor dx = head_.backward_input(micro_batch, stash);
+  const Tensor dx = head_.loss_and_gradients(stash.pop(), micro_batch, loss_);
   return norm_.backward_input(dx, micro_batch, stash);
-}
-
-void HeadModule::backward_weight(Stash& stash) {
-  head_.backward_weight(stash);
 }
 
 Tensor HeadModule::logits(const Tensor& x, const MicroBatch& micro_batch) {

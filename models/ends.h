@@ -29,15 +29,17 @@ class EmbeddingModule : public Module {
   ResidualDropout dropout_;
 };
 
-// Final norm, projection onto the vocabulary, masked cross-entropy. forward adds to the loss and returns an
-// undefined tensor; `dy` of backward_input is ignored: the gradient starts here, from context.loss_seed.
+// Final norm, projection onto the vocabulary, masked cross-entropy. forward returns an undefined tensor and
+// adds to the loss only where no backward will follow (a stash that discards): else backward_input does, since
+// the logits live for a chunk of tokens only. `dy` of backward_input is ignored: the gradient starts here,
+// from context.loss_seed. For the same reason the weight gradient is never deferred.
 class HeadModule : public Module {
  public:
   HeadModule(const LayerContext& context, Norm norm, Parameter* table)
       : norm_(std::move(norm)), head_(context, table) {}
   Tensor forward(const Tensor& x, const MicroBatch&, Stash&) override;
   Tensor backward_input(const Tensor& dy, const MicroBatch&, Stash&) override;
-  void backward_weight(Stash&) override;
+  void backward_weight(Stash&) override {}
 
   void set_loss(const Tensor& loss) { loss_ = loss; }
   Tensor logits(const Tensor& x, const MicroBatch& micro_batch);

@@ -1,6 +1,7 @@
 #include "zero/gradient_reducer.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace octant {
 
@@ -37,9 +38,21 @@ bool GradientReducer::passing() const {
 }
 
 void GradientReducer::begin_step() {
-  for (int index = 0; index < state_.unit_count(); ++index) {
-    const Tensor& gradients = state_.unit(index).gradients;
-    state_.device().ops().set_zero(state_.device().compute(), gradients.data(), gradients.bytes());
+  for (BucketState& bucket : buckets_) bucket.first = true;
+  if (passing()) return;
+  for (int index = 0; index < state_.unit_count(); ++index) mark_fresh(index);
+}
+
+void GradientReducer::mark_fresh(int index) {
+  for (const FlatRange& range : state_.layouts()[static_cast<size_t>(index)].ranges)
+    range.parameter->gradient_is_fresh = true;
+}
+
+void GradientReducer::clear_untouched(int index) {
+  for (const FlatRange& range : state_.layouts()[static_cast<size_t>(index)].ranges) {
+    if (range.parameter->accumulates()) continue;
+    const Tensor& gradient = range.parameter->gradient;
+    state_.device().ops().set_zero(state_.device().compute(), gradient.data(), gradient.bytes());
   }
 }
 
@@ -51,17 +64,23 @@ void GradientReducer::prepare(int unit) {
     // What the micro-batch before left under way must arrive first: sums keep the order of micro-batches.
     for (int bucket : buckets_of_[static_cast<size_t>(index)])
       complete(buckets_[static_cast<size_t>(bucket)]);
-    passing.buffer = state_.device().allocate_zeroed({state_.layouts()[static_cast<size_t>(index)].padded},
-                                                     state_.config().gradients, MemoryKind::kCommunication);
+    const FlatUnit& layout = state_.layouts()[static_cast<size_t>(index)];
+    passing.buffer =
+        state_.device().allocate({layout.padded}, state_.config().gradients, MemoryKind::kCommunication);
+    const Tensor padding = passing.buffer.flat(layout.elements, layout.padded - layout.elements);
+    state_.device().ops().set_zero(state_.device().compute(), padding.data(), padding.bytes());
     passing.filling = true;
     passing.pending = static_cast<int>(buckets_of_[static_cast<size_t>(index)].size());
     state_.bind_gradients(index, passing.buffer);
+    mark_fresh(index);
   }
 }
 
 void GradientReducer::ready(int unit, bool last) {
-  if (data_.size() == 1) return;
   if (!passing() && !last) return;
+  for (int index : stage_.units()[static_cast<size_t>(unit)].parameter_units)
+    if (last_site_[static_cast<size_t>(index)] == unit) clear_untouched(index);
+  if (data_.size() == 1) return;
   for (int index : stage_.units()[static_cast<size_t>(unit)].parameter_units)
     if (last_site_[static_cast<size_t>(index)] == unit) parameter_unit_ready(index);
   data_.poll();
@@ -101,7 +120,7 @@ void GradientReducer::launch(BucketState& bucket) {
          .stride = layout.slice,
          .count = at.count,
          .target = state_.gradient_range(at.unit, {own.first + at.offset, own.first + at.offset + at.count}),
-         .accumulate = passing()});
+         .accumulate = passing() && !bucket.first});
   }
   bucket.work = whole ? data_.all_reduce(tensors, ReduceOp::kSum, {.purpose = "gradients"})
                       : data_.reduce_scatter(pieces, {.purpose = "gradients"});
@@ -114,17 +133,18 @@ void GradientReducer::complete(BucketState& bucket) {
   if (!bucket.under_way) return;
   bucket.work.wait();
   bucket.under_way = false;
+  const bool first = std::exchange(bucket.first, false);
   if (!passing()) return;
   for (const BucketPiece& at : bucket.bucket.pieces) {
     Passing& passing = passing_[static_cast<size_t>(at.unit)];
-    if (state_.config().stage == 0) add_to_whole(at, passing.buffer);
+    if (state_.config().stage == 0) add_to_whole(at, passing.buffer, !first);
     if (--passing.pending > 0) continue;
     passing.buffer.reset();
     state_.bind_gradients(at.unit, state_.whole_gradients() ? state_.unit(at.unit).gradients : Tensor());
   }
 }
 
-void GradientReducer::add_to_whole(const BucketPiece& at, const Tensor& sums) {
+void GradientReducer::add_to_whole(const BucketPiece& at, const Tensor& sums, bool accumulate) {
   const FlatUnit& layout = state_.layouts()[static_cast<size_t>(at.unit)];
   for (int rank = 0; rank < data_.size(); ++rank) {
     const int64_t first = layout.slice * rank + at.offset;
@@ -134,7 +154,7 @@ void GradientReducer::add_to_whole(const BucketPiece& at, const Tensor& sums) {
                                                            .in_dtype = sums.dtype(),
                                                            .out = target.data(),
                                                            .out_dtype = target.dtype(),
-                                                           .accumulate = true});
+                                                           .accumulate = accumulate});
   }
 }
 

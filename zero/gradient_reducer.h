@@ -32,8 +32,9 @@ class GradientReducer : public GradientSink {
  private:
   struct BucketState {
     Bucket bucket;
-    int units = 0;    // distinct parameter units
-    int waiting = 0;  // of them, not ready yet
+    int units = 0;      // distinct parameter units
+    int waiting = 0;    // of them, not ready yet
+    bool first = true;  // nothing of this step has arrived: sums overwrite what their targets hold
     Work work;
     bool under_way = false;
   };
@@ -44,13 +45,17 @@ class GradientReducer : public GradientSink {
     bool filling = false;  // its sites are still running
     int pending = 0;       // buckets that carry a piece of it and have not arrived
   };
+  // Nothing has been contributed to the gradients of parameter unit `index` yet.
+  void mark_fresh(int index);
+  // Zeros where nothing was contributed.
+  void clear_untouched(int index);
   // Gradients pass through a buffer of their own rather than being accumulated in place.
   bool passing() const;
   void parameter_unit_ready(int unit);
   void launch(BucketState& bucket);
   void complete(BucketState& bucket);
-  // Stage 0 under MICRO_BATCH: adds a bucket piece's sums to the whole gradients.
-  void add_to_whole(const BucketPiece& at, const Tensor& sums);
+  // Stage 0 under MICRO_BATCH: adds a bucket piece's sums to the whole gradients, or overwrites them.
+  void add_to_whole(const BucketPiece& at, const Tensor& sums, bool accumulate);
 
   TrainingState& state_;
   ModelStage& stage_;

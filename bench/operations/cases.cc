@@ -298,6 +298,7 @@ void register_cross_entropy(Backend& backend, const Limits& limits, const std::v
                    .sum = memory.floats(kRows),
                    .target = memory.floats(kRows),
                    .dlogits = memory.take(kLogits, dtype),
+                   .dlogits_ld = kVocabulary,
                    .dlogits_dtype = dtype};
                return [&ops, args, piece] {
                  if (piece == 0) ops.cross_entropy_max({}, args);

@@ -14,12 +14,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace octant::cpu::HWY_NAMESPACE {
 
-// out[j] += sum over rows of f(row, j, count) for the columns [begin, end): summed in f32 and row order from
-// zero, then added to out with one rounding. The columns go in strips, so that a row is read a few cache
+// out[j] (+)= sum over rows of f(row, j, count) for the columns [begin, end): summed in f32 and row order
+// from zero, then written or added to out with one rounding. The columns go in strips, so that a row is read a few cache
 // lines at a time.
 template <typename F>
 HWY_INLINE void add_column_sums(int64_t rows, int64_t begin, int64_t end, void* out, DType out_dtype,
-                                const F& f) {
+                                bool accumulate, const F& f) {
   constexpr int64_t kStrip = 256;
   alignas(64) float sums[kStrip];
   for (int64_t strip = begin; strip < end; strip += kStrip) {
@@ -34,7 +34,8 @@ HWY_INLINE void add_column_sums(int64_t rows, int64_t begin, int64_t end, void* 
       using T = decltype(type);
       T* target = static_cast<T*>(out) + strip;
       pieces(0, width, [&](int64_t j, auto count) HWY_ATTR {
-        store(hn::Add(load(target + j, count), load(sums + j, count)), target + j, count);
+        const VecF sum = load(sums + j, count);
+        store(accumulate ? hn::Add(load(target + j, count), sum) : sum, target + j, count);
       });
     });
   }

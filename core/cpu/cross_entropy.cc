@@ -48,7 +48,7 @@ void CrossEntropyBackward(const CrossEntropyArgs& args, int64_t begin, int64_t e
     using T = decltype(type);
     for (int64_t row = begin; row < end; ++row) {
       const float* logits = args.logits + row * args.ld;
-      T* dlogits = static_cast<T*>(args.dlogits) + row * args.ld;
+      T* dlogits = static_cast<T*>(args.dlogits) + row * args.dlogits_ld;
       const auto zero = [&](int64_t j, auto count) HWY_ATTR { store(splat(0.0f), dlogits + j, count); };
       if (args.mask[row] == 0) {
         pieces(0, args.cols, zero);
@@ -56,7 +56,8 @@ void CrossEntropyBackward(const CrossEntropyArgs& args, int64_t begin, int64_t e
       }
       const int64_t local = args.targets[row] - args.first_id;
       const bool held = local >= 0 && local < args.valid;
-      // Read first: dlogits may be the logits themselves.
+      // Read first: dlogits may overwrite the logits. An element of at most their size never lies behind the
+      // one it is made of.
       const float target_logit = held ? logits[local] : 0.0f;
       const VecF max = splat(args.max[row]);
       const float inverse = 1.0f / args.sum[row];

@@ -71,6 +71,22 @@ void check(const MatmulArgs& args) {
   if (args.bias != nullptr && args.accumulate) throw BugError("matmul takes a bias or accumulates, not both");
 }
 
+// Columns of the first of two products into which this one is cut, 0 for none. oneDNN 2.6 reads a dense b
+// that is not transposed in place, which the cache forgives while b is small; with b as half of the columns
+// of a wider matrix it copies blocks of it first. The limit is measured (docs/performance.md).
+int64_t columns_of_first_half(const MatmulArgs& args) {
+  constexpr int64_t kLargeOperand = 800'000;
+  const Matrix& b = args.b;
+  if (args.transpose_b || b.ld != b.cols || b.rows * b.cols < kLargeOperand) return 0;
+  if (args.a.dtype != DType::kF32 && !args.transpose_a) return 0;
+  return (b.cols / 2 + 63) / 64 * 64;
+}
+
+Matrix columns_of(const Matrix& matrix, int64_t begin, int64_t count) {
+  std::byte* const data = static_cast<std::byte*>(matrix.data) + begin * size_of(matrix.dtype);
+  return {data, matrix.dtype, matrix.rows, count, matrix.ld};
+}
+
 int64_t floats_of(const Matrix& matrix) {
   return matrix.rows * matrix.cols;
 }
@@ -127,6 +143,7 @@ class Matmul::Library {
 
   Entry& entry_of(const Key& key);
   void run_native(const MatmulArgs& args);
+  void run_primitive(const MatmulArgs& args);
   void run_widened(const MatmulArgs& args);
 
   int threads_;
@@ -172,6 +189,19 @@ Matmul::Library::Entry& Matmul::Library::entry_of(const Key& key) {
 }
 
 void Matmul::Library::run_native(const MatmulArgs& args) {
+  const int64_t half = columns_of_first_half(args);
+  if (half == 0 || half >= args.c.cols) return run_primitive(args);
+  for (const auto& [begin, count] : {std::pair(int64_t{0}, half), std::pair(half, args.c.cols - half)}) {
+    MatmulArgs part = args;
+    part.b = columns_of(args.b, begin, count);
+    part.c = columns_of(args.c, begin, count);
+    if (args.bias != nullptr)
+      part.bias = static_cast<const std::byte*>(args.bias) + begin * size_of(args.a.dtype);
+    run_primitive(part);
+  }
+}
+
+void Matmul::Library::run_primitive(const MatmulArgs& args) {
   Entry& entry = entry_of({.rows = args.c.rows,
                            .cols = args.c.cols,
                            .inner = args.transpose_a ? args.a.rows : args.a.cols,

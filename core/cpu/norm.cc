@@ -91,7 +91,7 @@ void NormWeightGradient(const NormBackwardArgs& args, int64_t begin, int64_t end
     using T = decltype(type);
     const T* x = static_cast<const T*>(args.x);
     const T* dy = static_cast<const T*>(args.dy);
-    add_column_sums(args.rows, begin, end, args.dgamma, args.gradient_dtype,
+    add_column_sums(args.rows, begin, end, args.dgamma, args.gradient_dtype, args.accumulate,
                     [&](int64_t row, int64_t column, auto count) HWY_ATTR {
                       const int64_t at = row * args.cols + column;
                       const VecF center = splat(args.rms ? 0.0f : args.mean[row]);
@@ -100,7 +100,7 @@ void NormWeightGradient(const NormBackwardArgs& args, int64_t begin, int64_t end
                       return hn::Mul(load(dy + at, count), normal);
                     });
     if (args.rms) return;
-    add_column_sums(args.rows, begin, end, args.dbeta, args.gradient_dtype,
+    add_column_sums(args.rows, begin, end, args.dbeta, args.gradient_dtype, args.accumulate,
                     [&](int64_t row, int64_t column, auto count)
                         HWY_ATTR { return load(dy + row * args.cols + column, count); });
   });

@@ -59,6 +59,7 @@ Result run(Backend& ops, const Values& logits, const std::vector<int32_t>& targe
                     .loss = loss.data(),
                     .scale = scale,
                     .dlogits = in_place ? parts.back()->data() : gradients.back()->data(),
+                    .dlogits_ld = ld,
                     .dlogits_dtype = dtype});
     ops.cross_entropy_max({}, args.back());
     const Values local = maxima.back()->read();

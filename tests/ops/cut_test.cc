@@ -306,6 +306,7 @@ Bytes row_bytes(Backend& ops, DType dtype) {
                                .target = hit.floats(),
                                .scale = 0.1f,
                                .dlogits = y.data(),
+                               .dlogits_ld = cols,
                                .dlogits_dtype = dtype};
   ops.cross_entropy_max({}, cross);
   ops.cross_entropy_sum({}, cross);
