@@ -14,6 +14,9 @@ struct LayerContext {
   bool sequence_parallel = false;  // the residual stream is cut over the tensor axis by token rows
   DType compute = DType::kF32;
   uint64_t seed = 0;
+  // Bytes of f32 logits that exist at a time: large enough that a chunk's products run at the full rate, small
+  // enough that logits do not decide how much memory a rank needs.
+  int64_t largest_logits = int64_t{128} << 20;
   float loss_seed = 1.0f;  // gradient of the summed loss; set before each step (F16's scale)
 
   int tensor_size() const { return tensor->size(); }

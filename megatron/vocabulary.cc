@@ -10,9 +10,6 @@ namespace octant {
 namespace {
 
 constexpr int64_t kStrideStep = 64;
-// Large enough that a chunk's products run at the full rate, small enough that the logits do not decide how
-// much memory a rank needs.
-constexpr int64_t kLargestLogits = int64_t{128} << 20;
 
 int64_t first_id(const LayerContext& context, const Parameter& table) {
   return table.local_shape()[0] * context.tensor_rank();
@@ -53,7 +50,7 @@ VocabParallelHead::Chunks VocabParallelHead::chunks_of(int64_t rows) const {
   Chunks chunks;
   // Rows that begin on a cache line: products of operands that do not are up to a third slower.
   chunks.stride = (table_->local_shape()[0] + kStrideStep - 1) / kStrideStep * kStrideStep;
-  const int64_t most = std::max<int64_t>(1, kLargestLogits / (chunks.stride * size_of(DType::kF32)));
+  const int64_t most = std::max<int64_t>(1, context_.largest_logits / (chunks.stride * size_of(DType::kF32)));
   chunks.count = std::max<int64_t>(1, (rows + most - 1) / most);
   chunks.rows = (rows + chunks.count - 1) / chunks.count;
   return chunks;

@@ -27,7 +27,7 @@ class VocabParallelEmbedding : public Module {
 };
 
 // Projects (M, C) onto the vocabulary and takes the masked cross-entropy with micro_batch.targets, a chunk of
-// token rows after another: (M, V) logits never exist, at most 128 MiB of them at a time.
+// token rows after another: (M, V) logits never exist, at most context.largest_logits bytes of them.
 class VocabParallelHead {
  public:
   // `table`: (V, C) cut on dim 0, often the embedding's own.

@@ -87,6 +87,24 @@ TEST_P(MatmulTest, EveryLayoutOfOddShapes) {
   }
 }
 
+// An operand so large that the product is cut into two halves of its columns.
+TEST_P(MatmulTest, WideOperand) {
+  for (DType type : kComputeTypes) {
+    for (int64_t m : {1, 3}) {
+      for (int bits = 0; bits < 4; ++bits) {
+        check_case(ops(), {.m = m,
+                           .n = 641,
+                           .k = 1250,
+                           .type = type,
+                           .c_type = type,
+                           .transpose_a = (bits & 1) != 0,
+                           .accumulate = bits == 2,
+                           .bias = bits != 2});
+      }
+    }
+  }
+}
+
 TEST_P(MatmulTest, EmptySizes) {
   for (DType type : kComputeTypes) {
     check_case(ops(), {.m = 3, .n = 5, .k = 0, .type = type, .c_type = type});

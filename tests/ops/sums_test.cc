@@ -24,6 +24,17 @@ TEST_P(SumsTest, BiasGradient) {
               expected[j] = rounded(static_cast<float>(dbias.values[j]) + sum, out_dtype);
             }
             EXPECT_EQ(dbias.read(), expected) << label(dtype, {rows, cols, padding});
+            const Buffer fresh(ops(), out_dtype, Values(cols, std::nan("")));
+            ops().bias_gradient({}, {.dy = {dy.data(), dtype, rows, cols, ld},
+                                     .dbias = fresh.data(),
+                                     .dbias_dtype = out_dtype,
+                                     .accumulate = false});
+            for (int64_t j = 0; j < cols; ++j) {
+              float sum = 0;
+              for (int64_t r = 0; r < rows; ++r) sum += static_cast<float>(dy.values[r * ld + j]);
+              expected[j] = rounded(sum, out_dtype);
+            }
+            EXPECT_EQ(fresh.read(), expected) << label(dtype, {rows, cols, padding});
           }
         }
       }
