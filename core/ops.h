@@ -255,7 +255,8 @@ struct SgdArgs {
 };
 
 // out[i] = standard_deviation · normal(key, first_index + i), f32: a pure function of key and index
-// (core/math/philox.h).
+// (core/math/normal.h; a double in between may differ in its last bits, so one result in millions may be the
+// neighbouring float).
 struct NormalFillArgs {
   int64_t n = 0;
   uint64_t key = 0;

@@ -40,35 +40,45 @@ HWY_INLINE void multiply_wide(VecU a, VecU multiplier, VecU& high, VecU& low) {
   high = hn::OddEven(odd, hn::Shuffle2301(even));
 }
 
-HWY_INLINE void random_bits(uint64_t key, uint64_t first, int64_t count, uint32_t* bits) {
+// The four lanes of kLanes blocks from `block` on; the counter's lower word must not wrap among them.
+HWY_INLINE void philox_blocks(uint64_t key, uint64_t block, VecU& c0, VecU& c1, VecU& c2, VecU& c3) {
   const Bits32 d;
+  c0 = hn::Iota(d, static_cast<uint32_t>(block));
+  c1 = hn::Set(d, static_cast<uint32_t>(block >> 32));
+  c2 = hn::Zero(d);
+  c3 = hn::Zero(d);
+  uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    VecU high0, low0, high1, low1;
+    multiply_wide(c0, hn::Set(d, 0xD2511F53u), high0, low0);
+    multiply_wide(c2, hn::Set(d, 0xCD9E8D57u), high1, low1);
+    c0 = hn::Xor(hn::Xor(high1, c1), hn::Set(d, k0));
+    c1 = low1;
+    c2 = hn::Xor(hn::Xor(high0, c3), hn::Set(d, k1));
+    c3 = low0;
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+}
+
+HWY_INLINE bool counter_wraps(uint64_t block) {
+  return static_cast<uint32_t>(block) > 0xFFFFFFFFu - static_cast<uint32_t>(kLanes);
+}
+
+HWY_INLINE void random_bits(uint64_t key, uint64_t first, int64_t count, uint32_t* bits) {
   // To the start of a block, then whole vectors of blocks as long as the counter's lower word does not wrap,
   // then the rest.
   int64_t done = std::min<int64_t>(count, static_cast<int64_t>((4 - (first & 3)) & 3));
   random_bits_plainly(key, first, done, bits);
   for (; done + 4 * kLanes <= count; done += 4 * kLanes) {
     const uint64_t block = (first + static_cast<uint64_t>(done)) >> 2;
-    const uint32_t low_word = static_cast<uint32_t>(block);
-    if (low_word > 0xFFFFFFFFu - static_cast<uint32_t>(kLanes)) {
+    if (counter_wraps(block)) {
       random_bits_plainly(key, block << 2, 4 * kLanes, bits + done);
       continue;
     }
-    VecU c0 = hn::Iota(d, low_word);
-    VecU c1 = hn::Set(d, static_cast<uint32_t>(block >> 32));
-    VecU c2 = hn::Zero(d), c3 = hn::Zero(d);
-    uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
-    for (int round = 0; round < 10; ++round) {
-      VecU high0, low0, high1, low1;
-      multiply_wide(c0, hn::Set(d, 0xD2511F53u), high0, low0);
-      multiply_wide(c2, hn::Set(d, 0xCD9E8D57u), high1, low1);
-      c0 = hn::Xor(hn::Xor(high1, c1), hn::Set(d, k0));
-      c1 = low1;
-      c2 = hn::Xor(hn::Xor(high0, c3), hn::Set(d, k1));
-      c3 = low0;
-      k0 += 0x9E3779B9u;
-      k1 += 0xBB67AE85u;
-    }
-    hn::StoreInterleaved4(c0, c1, c2, c3, d, bits + done);
+    VecU c0, c1, c2, c3;
+    philox_blocks(key, block, c0, c1, c2, c3);
+    hn::StoreInterleaved4(c0, c1, c2, c3, Bits32(), bits + done);
   }
   random_bits_plainly(key, first + static_cast<uint64_t>(done), count - done, bits + done);
 }

@@ -138,17 +138,17 @@ HWY_INLINE VecF max_or_nan(VecF a, VecF b) {
   return hn::IfThenElse(hn::IsNaN(a), a, larger);
 }
 
-// e^x within about one unit in the last place, over the whole range: 0 below -104, infinity above 89, NaN
-// kept. With x = n ln 2 + r, |r| <= ln(2)/2, the polynomial is the single-precision one of the Cephes library
-// (Moshier 1989).
+// e^x within about one unit in the last place for the x whose result is a normal number: 0 below -87.4,
+// infinity above 88.4, NaN kept. With x = n ln 2 + r, |r| <= ln(2)/2, the polynomial is the single-precision
+// one of the Cephes library (Moshier 1989). At the two limits n is -127 and 128, whose exponent fields are
+// those of 0 and infinity.
 HWY_INLINE VecF exp_of(VecF x) {
   const F32 d;
   const hn::RebindToSigned<F32> di;
-  const VecF low = hn::IfThenElse(hn::Lt(x, splat(-104.0f)), splat(-104.0f), x);
-  const VecF limited = hn::IfThenElse(hn::Gt(low, splat(89.0f)), splat(89.0f), low);
-  const VecF safe = hn::IfThenElseZero(hn::Eq(x, x), limited);
-  const VecF n = hn::Round(hn::Mul(safe, splat(1.44269504088896341f)));
-  VecF r = hn::NegMulAdd(n, splat(0.693359375f), safe);
+  const VecF low = hn::IfThenElse(hn::Lt(x, splat(-88.0f)), splat(-88.0f), x);
+  const VecF limited = hn::IfThenElse(hn::Gt(low, splat(88.7f)), splat(88.7f), low);
+  const VecF n = hn::Round(hn::Mul(limited, splat(1.44269504088896341f)));
+  VecF r = hn::NegMulAdd(n, splat(0.693359375f), limited);
   r = hn::NegMulAdd(n, splat(-2.12194440e-4f), r);
   VecF p = splat(1.9875691500e-4f);
   p = hn::MulAdd(p, r, splat(1.3981999507e-3f));
@@ -157,13 +157,9 @@ HWY_INLINE VecF exp_of(VecF x) {
   p = hn::MulAdd(p, r, splat(1.6666665459e-1f));
   p = hn::MulAdd(p, r, splat(5.0000001201e-1f));
   p = hn::Add(hn::MulAdd(p, hn::Mul(r, r), r), splat(1.0f));
-  // 2^n in two factors: n reaches -150 and 128, past what one exponent field holds.
-  const auto whole = hn::ConvertTo(di, n);
-  const auto half = hn::ShiftRight<1>(whole);
-  const auto bias = hn::Set(di, 127);
-  const VecF scale1 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(half, bias)));
-  const VecF scale2 = hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Sub(whole, half), bias)));
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::Mul(hn::Mul(p, scale1), scale2));
+  // A NaN is still in p, whatever the conversion makes of it.
+  const auto exponent = hn::Add(hn::ConvertTo(di, n), hn::Set(di, 127));
+  return hn::Mul(p, hn::BitCast(d, hn::ShiftLeft<23>(exponent)));
 }
 
 // 1 / (1 + e^-x).
