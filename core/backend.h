@@ -39,6 +39,9 @@ class Backend {
   // 64-byte aligned, uninitialised. Throws MemoryError when the system refuses.
   virtual void* allocate(int64_t bytes) = 0;
   virtual void free(void* data, int64_t bytes) = 0;
+  // What an arena shall ask for at a time: as much as there can ever be where memory that is never touched
+  // costs nothing, else a few of a model's largest tensors.
+  virtual int64_t segment_bytes() const = 0;
 
   virtual void copy(Stream, void* to, const void* from, int64_t bytes) = 0;  // within the device
   virtual void copy_from_host(Stream, void* to, const void* from, int64_t bytes) = 0;

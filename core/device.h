@@ -3,8 +3,8 @@
 //   Device device(cpu::make_backend({.threads = 1}), /*memory_limit=*/0);
 //   Tensor x = device.allocate({M, C}, DType::kF32, MemoryKind::kActivations);
 //
-// Memory that a dead tensor gives back is kept by size class and reused, so a training step in its steady
-// state asks the system for nothing; the ledger counts what tensors hold. Used by one rank's thread alone.
+// Memory that a dead tensor gives back is kept in an arena (core/arena.h) and reused, so a training step in its
+// steady state asks the system for nothing; the ledger counts what tensors hold. Used by one rank's thread alone.
 // The device must outlive its tensors.
 #pragma once
 
@@ -33,8 +33,8 @@ class Device {
   Tensor allocate(const Shape& shape, DType dtype, MemoryKind kind);
   Tensor allocate_zeroed(const Shape& shape, DType dtype, MemoryKind kind);
 
-  // Times the system was asked for memory since the device was made.
-  int64_t system_allocations() const;
+  // What the arena may hold of the system's memory: it rises to what a step needs at most and stays there.
+  int64_t arena_bytes() const;
 
  private:
   class Pool;

@@ -77,6 +77,7 @@ struct GeluArgs {
   const void* x = nullptr;
   const void* dy = nullptr;  // backward only
   void* out = nullptr;       // y forward, dx backward
+  void* y = nullptr;         // backward only: the forward's output again, to a rounding; may be null
 };
 
 // SwiGLU (Shazeer 2020): rows of (gate | up), 2F wide, to rows of silu(gate)·up, F wide. Backward writes
@@ -87,6 +88,7 @@ struct SwigluArgs {
   const void* gate_up = nullptr;  // (rows, 2F)
   const void* dy = nullptr;       // (rows, F), backward only
   void* out = nullptr;            // (rows, F) forward, (rows, 2F) backward; backward may be gate_up
+  void* y = nullptr;  // (rows, F), backward only: the forward's output again, to a rounding; may be null
 };
 
 // Rotary embedding (Su 2021), halves rotated as Hugging Face does it (element i with i + D/2), in place on

@@ -79,8 +79,7 @@ void ColumnParallelLinear::backward_weight(Stash& stash) {
   accumulate_bias_gradient(context_, weights_, dy);
 }
 
-Tensor RowParallelLinear::forward(const Tensor& x, const MicroBatch&, Stash& stash) {
-  stash.push(x);
+Tensor RowParallelLinear::project(const Tensor& x) const {
   Tensor partial = context_.activation({x.shape()[0], weights_.out});
   // The bias enters the sum once, with the first rank's part.
   context_.ops().matmul(context_.stream(), {.a = as_matrix(x),
@@ -91,26 +90,41 @@ Tensor RowParallelLinear::forward(const Tensor& x, const MicroBatch&, Stash& sta
   return sum_rows(context_, std::move(partial)).take();
 }
 
-Tensor RowParallelLinear::backward_input(const Tensor& dy, const MicroBatch&, Stash& stash) {
-  const Tensor x = stash.pop();
-  const Tensor whole = gather_rows(context_, dy).take();
-  Tensor dx = context_.activation({x.shape()[0], weights_.in});
+Tensor RowParallelLinear::input_gradient(const Tensor& dy, OutputGradient& output) const {
+  output.rows = dy;
+  output.whole = gather_rows(context_, dy).take();
+  Tensor dx = context_.activation({output.whole.shape()[0], weights_.in});
   context_.ops().matmul(context_.stream(),
-                        {.a = as_matrix(whole), .b = weights_.value(), .c = as_matrix(dx)});
-  stash.defer(whole);
-  stash.defer(x);
-  stash.defer(dy);
+                        {.a = as_matrix(output.whole), .b = weights_.value(), .c = as_matrix(dx)});
+  return dx;
+}
+
+void RowParallelLinear::weight_gradient(const OutputGradient& output, const Tensor& x) const {
+  accumulate_weight_gradient(context_, weights_, output.whole, x);
+  // From this rank's rows: under sequence parallelism the bias gradient is partial and zero/ sums it.
+  accumulate_bias_gradient(context_, weights_, output.rows);
+}
+
+Tensor RowParallelLinear::forward(const Tensor& x, const MicroBatch&, Stash& stash) {
+  stash.push(x);
+  return project(x);
+}
+
+Tensor RowParallelLinear::backward_input(const Tensor& dy, const MicroBatch&, Stash& stash) {
+  OutputGradient output;
+  Tensor dx = input_gradient(dy, output);
+  stash.defer(std::move(output.whole));
+  stash.defer(std::move(output.rows));
+  stash.defer(stash.pop());
   if (stash.weights_now()) backward_weight(stash);
   return dx;
 }
 
 void RowParallelLinear::backward_weight(Stash& stash) {
-  const Tensor whole = stash.take();
-  const Tensor x = stash.take();
-  const Tensor rows = stash.take();
-  accumulate_weight_gradient(context_, weights_, whole, x);
-  // From this rank's rows: under sequence parallelism the bias gradient is partial and zero/ sums it.
-  accumulate_bias_gradient(context_, weights_, rows);
+  OutputGradient output;
+  output.whole = stash.take();
+  output.rows = stash.take();
+  weight_gradient(output, stash.take());
 }
 
 }  // namespace octant

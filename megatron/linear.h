@@ -60,6 +60,9 @@ class ColumnParallelLinear : public Module {
 
 // y = sum over ranks of x_local · W_localᵀ, + b. x: (M, in_local); y: (M, out), or this rank's token rows of
 // it.
+//
+// A caller that can make x again keeps it out of the stash: it calls project, input_gradient and then
+// weight_gradient in place of the three of Module.
 class RowParallelLinear : public Module {
  public:
   RowParallelLinear(const LayerContext& context, LinearWeights weights)
@@ -67,6 +70,15 @@ class RowParallelLinear : public Module {
   Tensor forward(const Tensor& x, const MicroBatch&, Stash&) override;
   Tensor backward_input(const Tensor& dy, const MicroBatch&, Stash&) override;
   void backward_weight(Stash&) override;
+
+  Tensor project(const Tensor& x) const;
+  // The gradient of the output as the two weight gradients need it.
+  struct OutputGradient {
+    Tensor whole;  // (M, out)
+    Tensor rows;   // this rank's token rows of it
+  };
+  Tensor input_gradient(const Tensor& dy, OutputGradient& output) const;
+  void weight_gradient(const OutputGradient& output, const Tensor& x) const;
 
  private:
   const LayerContext& context_;

@@ -40,6 +40,7 @@ class TimedBackend : public Backend {
   void charge_workspace_to(MemoryLedger* ledger) override { inner_->charge_workspace_to(ledger); }
   void* allocate(int64_t bytes) override { return inner_->allocate(bytes); }
   void free(void* data, int64_t bytes) override { inner_->free(data, bytes); }
+  int64_t segment_bytes() const override { return inner_->segment_bytes(); }
   void synchronize(Stream stream) override { inner_->synchronize(stream); }
 
   void copy(Stream stream, void* to, const void* from, int64_t bytes) override {

@@ -37,6 +37,7 @@ void GeluBackward(const GeluArgs& args, int64_t begin, int64_t end) {
     const T* x = static_cast<const T*>(args.x);
     const T* dy = static_cast<const T*>(args.dy);
     T* dx = static_cast<T*>(args.out);
+    T* y = static_cast<T*>(args.y);
     pieces(begin, end, [&](int64_t i, auto count) HWY_ATTR {
       const VecF raw = load(x + i, count);
       const VecF limit = splat(kGeluSaturates);
@@ -44,7 +45,9 @@ void GeluBackward(const GeluArgs& args, int64_t begin, int64_t end) {
       const VecF s = sigmoid_of(gelu_argument(value));
       const VecF slope = hn::MulAdd(splat(3.0f * kGeluCubic), hn::Mul(value, value), splat(kGeluLinear));
       const VecF rise = hn::Mul(hn::Mul(value, slope), hn::Mul(s, hn::Sub(splat(1.0f), s)));
-      store(hn::Mul(load(dy + i, count), hn::Add(s, rise)), dx + i, count);
+      const VecF upstream = load(dy + i, count);
+      if (y != nullptr) store(hn::Mul(raw, s), y + i, count);
+      store(hn::Mul(upstream, hn::Add(s, rise)), dx + i, count);
     });
   });
 }
@@ -73,6 +76,7 @@ void SwigluBackward(const SwigluArgs& args, int64_t begin, int64_t end) {
       const T* dy = static_cast<const T*>(args.dy) + row * args.ffn;
       T* dgate = static_cast<T*>(args.out) + row * 2 * args.ffn;
       T* dup = dgate + args.ffn;
+      T* y = args.y != nullptr ? static_cast<T*>(args.y) + row * args.ffn : nullptr;
       pieces(0, args.ffn, [&](int64_t i, auto count) HWY_ATTR {
         const VecF g = load(gate + i, count);
         const VecF u = load(up + i, count);
@@ -80,6 +84,7 @@ void SwigluBackward(const SwigluArgs& args, int64_t begin, int64_t end) {
         const VecF s = sigmoid_of(g);
         // silu'(g) = s (1 + g (1 - s))
         const VecF slope = hn::Mul(s, hn::MulAdd(g, hn::Sub(splat(1.0f), s), splat(1.0f)));
+        if (y != nullptr) store(hn::Mul(hn::Mul(g, s), u), y + i, count);
         store(hn::Mul(hn::Mul(d, u), slope), dgate + i, count);
         store(hn::Mul(d, hn::Mul(g, s)), dup + i, count);
       });

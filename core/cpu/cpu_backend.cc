@@ -14,6 +14,7 @@
 #include "core/cpu/matmul.h"
 #include "core/cpu/norm.h"
 #include "core/cpu/optimizer.h"
+#include "core/cpu/parallel_for.h"
 #include "core/cpu/random.h"
 #include "core/cpu/rotary.h"
 #include "core/cpu/scratch.h"
@@ -22,6 +23,8 @@
 
 namespace octant::cpu {
 namespace {
+
+constexpr int64_t kCopyGrain = int64_t{1} << 20;
 
 class CpuBackend final : public Backend {
  public:
@@ -42,10 +45,17 @@ class CpuBackend final : public Backend {
   }
 
   void* allocate(int64_t bytes) override { return allocate_aligned(bytes); }
-  void free(void* data, int64_t) override { free_aligned(data); }
+  void free(void* data, int64_t bytes) override { free_aligned(data, bytes); }
+  int64_t segment_bytes() const override { return physical_memory(); }
 
   void copy(Stream, void* to, const void* from, int64_t bytes) override {
-    if (bytes > 0) std::memmove(to, from, static_cast<size_t>(bytes));
+    if (bytes <= 0) return;
+    const auto overlap = static_cast<std::byte*>(to) < static_cast<const std::byte*>(from) + bytes &&
+                         static_cast<const std::byte*>(from) < static_cast<std::byte*>(to) + bytes;
+    parallel_for(overlap ? 1 : threads_, bytes, kCopyGrain, [&](int64_t begin, int64_t end) {
+      std::memmove(static_cast<std::byte*>(to) + begin, static_cast<const std::byte*>(from) + begin,
+                   static_cast<size_t>(end - begin));
+    });
   }
   void copy_from_host(Stream stream, void* to, const void* from, int64_t bytes) override {
     copy(stream, to, from, bytes);
@@ -54,7 +64,9 @@ class CpuBackend final : public Backend {
     copy(stream, to, from, bytes);
   }
   void set_zero(Stream, void* data, int64_t bytes) override {
-    if (bytes > 0) std::memset(data, 0, static_cast<size_t>(bytes));
+    parallel_for(threads_, bytes, kCopyGrain, [&](int64_t begin, int64_t end) {
+      std::memset(static_cast<std::byte*>(data) + begin, 0, static_cast<size_t>(end - begin));
+    });
   }
   void synchronize(Stream) override {}
 

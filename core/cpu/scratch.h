@@ -10,6 +10,20 @@
 
 namespace octant::cpu {
 
+// 64-byte aligned memory of the host; `bytes` may be zero. Large blocks are virtual memory on large pages,
+// where the system gives them: they cost nothing until they are touched. Throws MemoryError when the system
+// refuses.
+void* allocate_aligned(int64_t bytes);
+void free_aligned(void* data, int64_t bytes);  // as allocated
+
+// Of this host, in bytes.
+int64_t physical_memory();
+
+struct FreeAligned {
+  int64_t bytes = 0;
+  void operator()(void* data) const { free_aligned(data, bytes); }
+};
+
 class Scratch {
  public:
   Scratch() = default;
@@ -27,16 +41,9 @@ class Scratch {
   int64_t bytes() const { return bytes_; }
 
  private:
-  struct Free {
-    void operator()(void* data) const;
-  };
-  std::unique_ptr<void, Free> data_;
+  std::unique_ptr<void, FreeAligned> data_;
   int64_t bytes_ = 0;
   MemoryLedger* ledger_ = nullptr;
 };
-
-// 64-byte aligned memory of the host; `bytes` may be zero. Throws MemoryError when the system refuses.
-void* allocate_aligned(int64_t bytes);
-void free_aligned(void* data);
 
 }  // namespace octant::cpu

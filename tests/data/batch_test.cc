@@ -70,9 +70,9 @@ TEST_F(Batches, AreChargedAsDataAndGivenBack) {
     EXPECT_EQ(device_.ledger().current_total(), device_.ledger().current(MemoryKind::kData));
   }
   EXPECT_EQ(device_.ledger().current(MemoryKind::kData), 0);
-  const int64_t before = device_.system_allocations();
+  const int64_t before = device_.arena_bytes();
   for (int64_t step = 0; step < 5; ++step) loader.load(device_, {.micro_batch_size = 2}, step * 2, step);
-  EXPECT_EQ(device_.system_allocations(), before);
+  EXPECT_EQ(device_.arena_bytes(), before);
 }
 
 }  // namespace

@@ -44,8 +44,15 @@ TEST_P(ActivationTest, GeluBackwardIsTheDerivative) {
       }
       const Values separate = dx.read();
       expect_close(separate, expected, dtype, magnitude, 10.0, label(dtype, {n}));
+      const Buffer again(ops(), dtype, Values(n));
       args.out = dy.data();
+      args.y = again.data();
       ops().gelu_backward({}, args);
+      for (int64_t i = 0; i < n; ++i) {
+        expected[i] = gelu(x.values[i]);
+        magnitude[i] = std::abs(expected[i]) * (1.0 + std::pow(std::abs(x.values[i]), 3)) + 1e-9;
+      }
+      expect_close(again.read(), expected, dtype, magnitude, 6.0, label(dtype, {n}) + " output again");
       EXPECT_EQ(dy.read(), separate) << "in place";
     }
   }
@@ -97,9 +104,13 @@ TEST_P(ActivationTest, Swiglu) {
         expect_close(y.read(), forward, dtype, forward_size, 10.0, "forward " + label(dtype, {rows, ffn}));
         const Values separate = dx.read();
         expect_close(separate, backward, dtype, backward_size, 10.0, "backward " + label(dtype, {rows, ffn}));
+        const Buffer again(ops(), dtype, Values(rows * ffn));
         args.out = in.data();
+        args.y = again.data();
         ops().swiglu_backward({}, args);
         EXPECT_EQ(in.read(), separate) << "in place";
+        expect_close(again.read(), forward, dtype, forward_size, 10.0,
+                     "output again " + label(dtype, {rows, ffn}));
       }
     }
   }
