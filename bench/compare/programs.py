@@ -4,6 +4,7 @@ A program is started afresh for every sample and hands back a dictionary of figu
 bench_collectives wrote with --json, or the line of JSON that our PyTorch scripts print. `add_derived` then
 gives all of them the same names.
 """
+
 import json
 import os
 import signal
@@ -24,10 +25,10 @@ class ProgramFailed(Exception):
 @dataclass(frozen=True)
 class Program:
     label: str
-    kind: str                       # "step", "collectives", "torch_step" or "torch_collectives"
+    kind: str  # "step", "collectives", "torch_step" or "torch_collectives"
     options: dict = field(default_factory=dict, hash=False)
-    processes: int = 0              # started by mpirun or torchrun; 0: one process, started directly
-    needs: str = ""                 # a Python package beside torch
+    processes: int = 0  # started by mpirun or torchrun; 0: one process, started directly
+    needs: str = ""  # a Python package beside torch
 
     @property
     def is_torch(self):
@@ -47,21 +48,36 @@ class Runner:
         if program.is_torch:
             command = [self.torch_python]
             if program.processes:
-                command += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node",
-                            str(program.processes)]
+                command += [
+                    "-m",
+                    "torch.distributed.run",
+                    "--standalone",
+                    "--nproc-per-node",
+                    str(program.processes),
+                ]
             return command + [str(HERE / f"{program.kind}.py")] + options
         binary = self.build / "bench" / program.kind / f"bench_{program.kind}"
         command = [str(binary)]
         if program.processes:
-            command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n",
-                       str(program.processes)] + command
+            command = [
+                "mpirun",
+                "--allow-run-as-root",
+                "--oversubscribe",
+                "--bind-to",
+                "none",
+                "-n",
+                str(program.processes),
+            ] + command
         elif program.kind == "collectives":
             command += ["2"]
         return command + options + ["--json", json_path]
 
     def environment(self, program):
-        environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith(("OMP_", "KMP_", "GOMP_", "MKL_"))}
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("OMP_", "KMP_", "GOMP_", "MKL_"))
+        }
         if program.is_torch:
             environment["OMP_NUM_THREADS"] = str(program.options.get("threads", 1))
             environment["CUDA_VISIBLE_DEVICES"] = ""
@@ -80,9 +96,14 @@ class Runner:
             # A file and not a pipe, which a left-over grandchild could keep open.
             with open(os.path.join(folder, "output"), "w+", encoding="utf-8", errors="replace") as output:
                 try:
-                    process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT,
-                                               stdin=subprocess.DEVNULL, start_new_session=True,
-                                               env=self.environment(program))
+                    process = subprocess.Popen(
+                        command,
+                        stdout=output,
+                        stderr=subprocess.STDOUT,
+                        stdin=subprocess.DEVNULL,
+                        start_new_session=True,
+                        env=self.environment(program),
+                    )
                 except OSError as error:
                     raise ProgramFailed(f"cannot start {command[0]}: {error.strerror}") from error
                 try:
@@ -126,8 +147,14 @@ def figures_in(text):
 def last_words(text):
     """The line of a program's output that most likely says why it ended."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line for line in lines if "Error" in line and "Traceback" not in line and "error_file" not in line
-              and "ChildFailedError" not in line]
+    errors = [
+        line
+        for line in lines
+        if "Error" in line
+        and "Traceback" not in line
+        and "error_file" not in line
+        and "ChildFailedError" not in line
+    ]
     return (errors or lines or ["it printed nothing"])[-1 if not errors else 0][:300]
 
 
@@ -138,8 +165,9 @@ def add_derived(figures, launched):
         figures["command_to_first_step"] = figures["first_step_at"] - launched
         if "ledger_peak_bytes" in figures:
             # What the ledger's figure may exceed by: 100 MiB for the program itself, then a share.
-            figures["resident_over_ledger"] = ((figures["resident_bytes"] - (100 << 20)) /
-                                               (figures["ledger_peak_bytes"] * figures["ranks_per_process"]))
+            figures["resident_over_ledger"] = (figures["resident_bytes"] - (100 << 20)) / (
+                figures["ledger_peak_bytes"] * figures["ranks_per_process"]
+            )
     for line in figures.get("measurements", []):
         if "error" in line:
             continue

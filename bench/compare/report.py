@@ -1,4 +1,5 @@
 """From samples to ratios, and from ratios to text, Markdown and JSON."""
+
 import os
 import platform
 import statistics
@@ -34,25 +35,42 @@ def evaluate(check, rounds):
     better = max if check.low and check.direct else min  # the ratio against the best peer
     candidates = [(ratio_of(check, pooled, peer), peer) for peer in check.peers or (None,)]
     candidates = [candidate for candidate in candidates if candidate[0] is not None]
-    result = {"text": check.text, "ours": check.ours, "metric": check.metric, "aim": check.aim,
-              "at_most": check.at_most}
+    result = {
+        "text": check.text,
+        "ours": check.ours,
+        "metric": check.metric,
+        "aim": check.aim,
+        "at_most": check.at_most,
+        "relative": bool(check.peers),
+    }
     if not candidates:
         return dict(result, ratio=None, verdict="not measured")
     ratio, peer = better(candidates, key=lambda candidate: candidate[0])
-    single = [ratio_of(check, {label: [sample] for label, sample in samples.items()}, peer) for samples in rounds]
+    single = [
+        ratio_of(check, {label: [sample] for label, sample in samples.items()}, peer) for samples in rounds
+    ]
     single = [value for value in single if value is not None] or [ratio]
     if check.aim is None:
         verdict = ""
     else:
         verdict = "met" if (ratio <= check.aim if check.at_most else ratio >= check.aim) else "short"
-    return dict(result, peer=peer, ratio=ratio, lowest=min(single), highest=max(single), rounds=len(single),
-                verdict=verdict)
+    return dict(
+        result,
+        peer=peer,
+        ratio=ratio,
+        lowest=min(single),
+        highest=max(single),
+        rounds=len(single),
+        verdict=verdict,
+    )
 
 
 def summarise(row, rounds, failures):
     """A row's figures: one entry a program, one a check."""
-    pooled = {program.label: [samples[program.label] for samples in rounds if program.label in samples]
-              for program in row.programs}
+    pooled = {
+        program.label: [samples[program.label] for samples in rounds if program.label in samples]
+        for program in row.programs
+    }
     flops, limits = limits_of(pooled)
     programs = []
     for program in row.programs:
@@ -61,14 +79,21 @@ def summarise(row, rounds, failures):
             entry["failure"] = failures[program.label]
         if samples and "step_seconds" in samples[0]:
             rate = value_of(samples, "tokens_per_second")
-            entry.update(tokens_per_second=rate, step_seconds=samples[0]["tokens_per_step"] / rate,
-                         share=rate * flops / limits if flops and limits else None,
-                         resident_bytes=max(sample["resident_per_rank"] for sample in samples),
-                         ledger_bytes=value_of(samples, "ledger_peak_bytes"),
-                         command_to_first_step=value_of(samples, "command_to_first_step"))
+            entry.update(
+                tokens_per_second=rate,
+                step_seconds=samples[0]["tokens_per_step"] / rate,
+                share=rate * flops / limits if flops and limits else None,
+                resident_bytes=max(sample["resident_per_rank"] for sample in samples),
+                ledger_bytes=value_of(samples, "ledger_peak_bytes"),
+                command_to_first_step=value_of(samples, "command_to_first_step"),
+            )
         programs.append(entry)
-    return {"name": row.name, "title": row.title, "programs": programs,
-            "checks": [evaluate(check, rounds) for check in row.checks]}
+    return {
+        "name": row.name,
+        "title": row.title,
+        "programs": programs,
+        "checks": [evaluate(check, rounds) for check in row.checks],
+    }
 
 
 def limits_of(pooled):
@@ -76,8 +101,10 @@ def limits_of(pooled):
     ours = [sample for samples in pooled.values() for sample in samples if "matmul_rate" in sample]
     if not ours:
         return None, None
-    return (ours[0]["flops_per_step"] / ours[0]["tokens_per_step"],
-            statistics.median(sample["matmul_rate"] for sample in ours))
+    return (
+        ours[0]["flops_per_step"] / ours[0]["tokens_per_step"],
+        statistics.median(sample["matmul_rate"] for sample in ours),
+    )
 
 
 def aim_text(check):
@@ -87,12 +114,18 @@ def aim_text(check):
 
 
 def check_line(check):
+    what = f"{check['ours']} {'/' if check['relative'] else '–'} {check['text']}"
     if check["ratio"] is None:
-        return f"  {check['ours']} / {check['text']}: not measured (aim {aim_text(check)})"
-    against = f" (the best was {check['peer']})" if check["peer"] and check["text"].startswith("the better") else ""
-    return (f"  {check['ours']} / {check['text']}{against}: {check['ratio']:.3g} "
-            f"({check['lowest']:.3g} … {check['highest']:.3g} over {check['rounds']} round{'s' if check['rounds'] != 1 else ''}), "
-            f"aim {aim_text(check)} {check['verdict']}".rstrip())
+        return f"  {what}: not measured, aim {aim_text(check)}"
+    against = (
+        f" (the best was {check['peer']})" if check["peer"] and check["text"].startswith("the better") else ""
+    )
+    rounds = "1 round" if check["rounds"] == 1 else f"{check['rounds']} rounds"
+    return (
+        f"  {what}{against}: {check['ratio']:.3g} "
+        f"({check['lowest']:.3g} … {check['highest']:.3g} over {rounds}), "
+        f"aim {aim_text(check)} {check['verdict']}".rstrip()
+    )
 
 
 def number(value, form, scale=1.0):
@@ -102,12 +135,16 @@ def number(value, form, scale=1.0):
 def row_text(row):
     lines = [f"\n== {row['name']}: {row['title']}"]
     if any("step_seconds" in program for program in row["programs"]):
-        lines.append(f"{'program':<28}{'step s':>9}{'tokens/s':>11}{'share':>8}{'resident':>11}{'first step':>12}")
+        lines.append(
+            f"{'program':<28}{'step s':>9}{'tokens/s':>11}{'share':>8}{'resident':>11}{'first step':>12}"
+        )
     for program in row["programs"]:
         if "step_seconds" in program:
-            lines.append(f"{program['label']:<28}{program['step_seconds']:>9.3f}"
-                         f"{program['tokens_per_second']:>11.1f}{number(program['share'], '.2f'):>8}"
-                         f"{program['resident_bytes'] / MIB:>7.0f} MiB{program['command_to_first_step']:>10.2f} s")
+            lines.append(
+                f"{program['label']:<28}{program['step_seconds']:>9.3f}"
+                f"{program['tokens_per_second']:>11.1f}{number(program['share'], '.2f'):>8}"
+                f"{program['resident_bytes'] / MIB:>7.0f} MiB{program['command_to_first_step']:>10.2f} s"
+            )
         if "failure" in program:
             lines.append(f"{program['label']:<28} failed: {program['failure']}")
     return "\n".join(lines + [check_line(check) for check in row["checks"]])
@@ -119,56 +156,85 @@ def cell(text):
 
 
 def markdown(rows, machine):
-    lines = [machine_text(machine), "",
-             "| row | program | step | tokens/s | share | resident a rank | command to first step |",
-             "|---|---|---:|---:|---:|---:|---:|"]
+    lines = [
+        machine_text(machine),
+        "",
+        "| row | program | step | tokens/s | share | resident a rank | command to first step |",
+        "|---|---|---:|---:|---:|---:|---:|",
+    ]
     for row in rows:
         for program in row["programs"]:
             if "step_seconds" in program:
-                lines.append(f"| {row['name']} | {program['label']} | {program['step_seconds']:.3f} s | "
-                             f"{program['tokens_per_second']:.0f} | {number(program['share'], '.2f')} | "
-                             f"{program['resident_bytes'] / MIB:.0f} MiB | "
-                             f"{program['command_to_first_step']:.2f} s |")
+                lines.append(
+                    f"| {row['name']} | {program['label']} | {program['step_seconds']:.3f} s | "
+                    f"{program['tokens_per_second']:.0f} | {number(program['share'], '.2f')} | "
+                    f"{program['resident_bytes'] / MIB:.0f} MiB | "
+                    f"{program['command_to_first_step']:.2f} s |"
+                )
             elif "failure" in program:
-                lines.append(f"| {row['name']} | {program['label']} | failed: {cell(program['failure'])} | | | | |")
-    lines += ["", "| row | ours | over | ratio of medians | spread | aim | |", "|---|---|---|---:|---:|---:|---|"]
+                lines.append(
+                    f"| {row['name']} | {program['label']} | failed: {cell(program['failure'])} | | | | |"
+                )
+    lines += ["", "| row | ratio of medians, or figure | | spread | aim | |", "|---|---|---:|---:|---:|---|"]
     for row in rows:
         for check in row["checks"]:
             if check["ratio"] is None:
                 ratio, spread = "–", "–"
             else:
                 ratio, spread = f"{check['ratio']:.2f}", f"{check['lowest']:.2f} … {check['highest']:.2f}"
-            lines.append(f"| {row['name']} | {check['ours']} | {check['text']} | {ratio} | {spread} | "
-                         f"{aim_text(check)} | {check['verdict']} |")
+            what = f"{check['ours']} {'/' if check['relative'] else '–'} {check['text']}"
+            lines.append(
+                f"| {row['name']} | {what} | {ratio} | {spread} | {aim_text(check)} | {check['verdict']} |"
+            )
     return "\n".join(lines) + "\n"
 
 
 def first_line(command):
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True,
-                              cwd=Path(__file__).resolve().parent)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+            cwd=Path(__file__).resolve().parent,
+        )
         return done.stdout.splitlines()[0].strip()
     except (OSError, subprocess.SubprocessError, IndexError):
         return None
 
 
-def describe_machine(torch_versions):
+def describe_machine(torch_versions, quick):
     """What a figure is worth nothing without."""
     try:
-        names = [line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
-                 if line.startswith("model name")]
+        names = [
+            line.split(":", 1)[1].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ]
     except OSError:
         names = []
-    versions = {"octant": first_line(["git", "describe", "--always", "--dirty"]), **torch_versions,
-                "mpi": (first_line(["mpirun", "--version"]) or "").removeprefix("mpirun ")}
-    return {"date": time.strftime("%d %B %Y %H:%M"), "cpu": names[0] if names else platform.machine(),
-            "cores": len(os.sched_getaffinity(0)),
-            "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30), 1),
-            "load_average": os.getloadavg()[0],
-            "versions": {name: version for name, version in versions.items() if version}}
+    versions = {
+        "octant": first_line(["git", "describe", "--always", "--dirty"]),
+        **torch_versions,
+        "mpi": (first_line(["mpirun", "--version"]) or "").removeprefix("mpirun "),
+    }
+    return {
+        "date": time.strftime("%d %B %Y %H:%M"),
+        "cpu": names[0] if names else platform.machine(),
+        "cores": len(os.sched_getaffinity(0)),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30), 1),
+        "load_average": os.getloadavg()[0],
+        "quick": quick,
+        "versions": {name: version for name, version in versions.items() if version},
+    }
 
 
 def machine_text(machine):
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
-    return (f"{machine['date']}, {machine['cores']} cores of {machine['cpu']}, {machine['memory_gib']} GiB, "
-            f"load average {machine['load_average']:.1f} at the start; {versions}")
+    note = "tiny models (--quick), whose figures say nothing: " if machine["quick"] else ""
+    return (
+        f"{note}{machine['date']}, {machine['cores']} cores of {machine['cpu']}, "
+        f"{machine['memory_gib']} GiB, "
+        f"load average {machine['load_average']:.1f} at the start; {versions}"
+    )

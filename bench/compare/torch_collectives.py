@@ -3,6 +3,7 @@ line of JSON.
 
   torchrun --nproc-per-node 2 torch_collectives.py
 """
+
 import json
 import statistics
 import time
@@ -46,11 +47,27 @@ def main():
                 measurements.append({"operation": operation, "size": size, "error": str(error)})
                 continue
             moved = whole.numel() * 4 * (ranks - 1) / ranks * (2 if operation == "all_reduce" else 1)
-            measurements.append({"operation": operation, "size": size, "bytes": whole.numel() * 4,
-                                 "seconds": seconds, "bytes_per_second": moved / seconds})
+            measurements.append(
+                {
+                    "operation": operation,
+                    "size": size,
+                    "bytes": whole.numel() * 4,
+                    "seconds": seconds,
+                    "bytes_per_second": moved / seconds,
+                }
+            )
     if dist.get_rank() == 0:
-        print(json.dumps({"ranks": ranks, "transport": "gloo", "versions": {"torch": torch.__version__},
-                          "measurements": measurements}), flush=True)
+        print(
+            json.dumps(
+                {
+                    "ranks": ranks,
+                    "transport": "gloo",
+                    "versions": {"torch": torch.__version__},
+                    "measurements": measurements,
+                }
+            ),
+            flush=True,
+        )
     dist.destroy_process_group()
 
 

@@ -4,6 +4,7 @@ A model is a stack: input table, blocks, head. `first` and `last` say whether th
 table and the head. Query, key and value are one matrix product, or three where tensor parallelism has to cut
 each by heads.
 """
+
 import torch
 from torch import nn
 from torch.nn import functional
@@ -107,7 +108,9 @@ class Model(nn.Module):
         if first:
             self.table = nn.Embedding(shape.vocab, shape.hidden)
             self.positions = None if llama else nn.Embedding(shape.sequence, shape.hidden)
-        self.blocks = nn.ModuleList(Block(shape, rotary) for _ in range(shape.layers if layers is None else layers))
+        self.blocks = nn.ModuleList(
+            Block(shape, rotary) for _ in range(shape.layers if layers is None else layers)
+        )
         if last:
             self.norm = nn.RMSNorm(shape.hidden) if llama else nn.LayerNorm(shape.hidden)
             self.head = nn.Linear(shape.hidden, shape.vocab, bias=False)

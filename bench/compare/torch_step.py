@@ -6,6 +6,7 @@
 AdamW with clipping in every mode. bf16 means autocast with parameters in f32, or what the mode offers
 instead: FSDP2's mixed precision policy, DeepSpeed's bf16 with master weights.
 """
+
 import argparse
 import contextlib
 import json
@@ -25,14 +26,20 @@ CLIP = 1.0
 
 
 def arguments():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mode", default="single",
-                        choices=["single", "ddp", "fsdp2", "tensor", "pipeline", "deepspeed"])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--mode", default="single", choices=["single", "ddp", "fsdp2", "tensor", "pipeline", "deepspeed"]
+    )
     parser.add_argument("--stage", type=int, default=0, help="DeepSpeed's ZeRO stage")
     parser.add_argument("--dtype", default="f32", choices=["f32", "bf16"])
     parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--whole-vocabulary", action="store_true",
-                        help="tensor: table and head whole on every rank instead of cut")
+    parser.add_argument(
+        "--whole-vocabulary",
+        action="store_true",
+        help="tensor: table and head whole on every rank instead of cut",
+    )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--steps", type=int, default=3, help="measured, after two that are not")
     parser.add_argument("--family", default="gpt2", choices=["gpt2", "llama"])
@@ -47,8 +54,9 @@ def arguments():
     parser.add_argument("--accumulation", type=int, default=1)
     options = parser.parse_args()
     options.kv_heads = options.kv_heads or options.heads
-    options.ffn = options.ffn or (4 * options.hidden if options.family == "gpt2"
-                                  else (options.hidden * 8 // 3 + 255) // 256 * 256)
+    options.ffn = options.ffn or (
+        4 * options.hidden if options.family == "gpt2" else (options.hidden * 8 // 3 + 255) // 256 * 256
+    )
     options.separate_projections = options.mode == "tensor"
     return options
 
@@ -150,17 +158,27 @@ class TensorParallel(Trainer):
         from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
 
         mesh = init_device_mesh("cpu", (dist.get_world_size(),))
-        plan = {"attention.query": ColwiseParallel(), "attention.key": ColwiseParallel(),
-                "attention.value": ColwiseParallel(), "attention.output": RowwiseParallel(),
-                "mlp.up": ColwiseParallel(), "mlp.down": RowwiseParallel()}
+        plan = {
+            "attention.query": ColwiseParallel(),
+            "attention.key": ColwiseParallel(),
+            "attention.value": ColwiseParallel(),
+            "attention.output": RowwiseParallel(),
+            "mlp.up": ColwiseParallel(),
+            "mlp.down": RowwiseParallel(),
+        }
         if self.options.family == "llama":
             plan["mlp.gate"] = ColwiseParallel()
         for block in model.blocks:
             parallelize_module(block, mesh, plan)
         if not self.options.whole_vocabulary:
-            parallelize_module(model, mesh, {
-                "table": RowwiseParallel(input_layouts=Replicate(), output_layouts=Replicate()),
-                "head": ColwiseParallel(output_layouts=Shard(-1), use_local_output=False)})
+            parallelize_module(
+                model,
+                mesh,
+                {
+                    "table": RowwiseParallel(input_layouts=Replicate(), output_layouts=Replicate()),
+                    "head": ColwiseParallel(output_layouts=Shard(-1), use_local_output=False),
+                },
+            )
             if self.options.family == "gpt2":
                 model.tie()
         self.module = model
@@ -185,8 +203,10 @@ class TensorParallel(Trainer):
 
     def clip(self):
         cut, whole = self.by_kind()
-        norms = [torch.nn.utils.get_total_norm([p.grad for p in cut]).full_tensor(),
-                 torch.nn.utils.get_total_norm([p.grad for p in whole])]
+        norms = [
+            torch.nn.utils.get_total_norm([p.grad for p in cut]).full_tensor(),
+            torch.nn.utils.get_total_norm([p.grad for p in whole]),
+        ]
         factor = (CLIP / (torch.linalg.vector_norm(torch.stack(norms)) + 1e-6)).clamp(max=1.0)
         torch._foreach_mul_([p.grad.to_local() for p in cut] + [p.grad for p in whole], factor)
 
@@ -253,8 +273,9 @@ class DeepSpeed:
             "zero_allow_untested_optimizer": True,
         }
         optimizer = torch.optim.AdamW(model.parameters(), fused=True, **ADAMW)
-        self.module, *_ = deepspeed.initialize(model=model, optimizer=optimizer, config=config,
-                                               dist_init_required=False)
+        self.module, *_ = deepspeed.initialize(
+            model=model, optimizer=optimizer, config=config, dist_init_required=False
+        )
 
     def step(self, tokens, targets):
         total = 0.0
@@ -266,8 +287,14 @@ class DeepSpeed:
         return total
 
 
-MODES = {"single": Trainer, "ddp": Ddp, "fsdp2": Fsdp2, "tensor": TensorParallel, "pipeline": Pipeline,
-         "deepspeed": DeepSpeed}
+MODES = {
+    "single": Trainer,
+    "ddp": Ddp,
+    "fsdp2": Fsdp2,
+    "tensor": TensorParallel,
+    "pipeline": Pipeline,
+    "deepspeed": DeepSpeed,
+}
 
 
 def main():
@@ -289,8 +316,9 @@ def main():
     generator = torch.Generator().manual_seed(rank if replicas > 1 else 0)
     seconds, loss = [], 0.0
     for step in range(-2, options.steps):
-        batch = torch.randint(0, options.vocab, (options.accumulation, options.micro, options.sequence + 1),
-                              generator=generator)
+        batch = torch.randint(
+            0, options.vocab, (options.accumulation, options.micro, options.sequence + 1), generator=generator
+        )
         tokens, targets = batch[..., :-1].contiguous(), batch[..., 1:].contiguous()
         if ranks > 1:
             dist.barrier()
@@ -309,12 +337,26 @@ def main():
     if options.mode == "deepspeed":
         versions["deepspeed"] = sys.modules["deepspeed"].__version__
     if rank == 0:
-        print(json.dumps({"mode": options.mode, "dtype": options.dtype, "compile": options.compile, "ranks": ranks,
-                          "threads": torch.get_num_threads(), "versions": versions, "step_seconds": seconds,
-                          "tokens_per_step": tokens_per_step,
-                          "tokens_per_second": tokens_per_step / statistics.median(seconds), "loss": loss,
-                          "resident_bytes": resident, "start_seconds": start_seconds,
-                          "first_step_at": first_step_at}), flush=True)
+        print(
+            json.dumps(
+                {
+                    "mode": options.mode,
+                    "dtype": options.dtype,
+                    "compile": options.compile,
+                    "ranks": ranks,
+                    "threads": torch.get_num_threads(),
+                    "versions": versions,
+                    "step_seconds": seconds,
+                    "tokens_per_step": tokens_per_step,
+                    "tokens_per_second": tokens_per_step / statistics.median(seconds),
+                    "loss": loss,
+                    "resident_bytes": resident,
+                    "start_seconds": start_seconds,
+                    "first_step_at": first_step_at,
+                }
+            ),
+            flush=True,
+        )
     leave()
 
 
