@@ -124,13 +124,16 @@ class Runner:
 
 
 def stop_group(process):
-    """Ends what is left of a program and of the processes it started."""
-    if process.poll() is None:
+    """Ends what is left of a program and of the processes it started. A launcher is asked first: its ranks may
+    be in groups of their own, which only it knows."""
+    for number, patience in ((signal.SIGTERM, 15), (signal.SIGKILL, None)):
+        if process.poll() is not None:
+            return
         try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        process.wait()
+            os.killpg(process.pid, number)
+            process.wait(timeout=patience)
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            continue
 
 
 def figures_in(text):

@@ -113,16 +113,18 @@ def aim_text(check):
     return f"{'≤' if check['at_most'] else '≥'} {check['aim']:g}"
 
 
-def check_line(check):
+def what_of(check):
     what = f"{check['ours']} {'/' if check['relative'] else '–'} {check['text']}"
+    best = check.get("peer")
+    return f"{what} ({best})" if best and check["text"].startswith("the better") else what
+
+
+def check_line(check):
     if check["ratio"] is None:
-        return f"  {what}: not measured, aim {aim_text(check)}"
-    against = (
-        f" (the best was {check['peer']})" if check["peer"] and check["text"].startswith("the better") else ""
-    )
+        return f"  {what_of(check)}: not measured, aim {aim_text(check)}"
     rounds = "1 round" if check["rounds"] == 1 else f"{check['rounds']} rounds"
     return (
-        f"  {what}{against}: {check['ratio']:.3g} "
+        f"  {what_of(check)}: {check['ratio']:.3g} "
         f"({check['lowest']:.3g} … {check['highest']:.3g} over {rounds}), "
         f"aim {aim_text(check)} {check['verdict']}".rstrip()
     )
@@ -182,9 +184,8 @@ def markdown(rows, machine):
                 ratio, spread = "–", "–"
             else:
                 ratio, spread = f"{check['ratio']:.2f}", f"{check['lowest']:.2f} … {check['highest']:.2f}"
-            what = f"{check['ours']} {'/' if check['relative'] else '–'} {check['text']}"
             lines.append(
-                f"| {row['name']} | {what} | {ratio} | {spread} | {aim_text(check)} | {check['verdict']} |"
+                f"| {row['name']} | {what_of(check)} | {ratio} | {spread} | {aim_text(check)} | {check['verdict']} |"
             )
     return "\n".join(lines) + "\n"
 

@@ -215,7 +215,7 @@ def collectives():
 def latency():
     checks = [
         Check(
-            f"gloo, all_reduce of {size} bytes, time",
+            f"gloo, all_reduce of {size} bytes, its time over ours",
             transport,
             ("gloo",),
             1.0,
@@ -247,7 +247,9 @@ def start(shape):
         )
         for name in ours
     ]
-    checks.append(Check("DDP, time to the first step", ours[2], ("DDP",), metric=metric, low=True))
+    checks.append(
+        Check("DDP, its time to the first step over ours", ours[2], ("DDP",), metric=metric, low=True)
+    )
     return Row(
         "start",
         "f32, from the command to the start of the first step, initial weights included",

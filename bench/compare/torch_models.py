@@ -15,7 +15,6 @@ class Attention(nn.Module):
         super().__init__()
         self.head = shape.hidden // shape.heads
         self.grouped = shape.kv_heads != shape.heads
-        self.repeats = shape.heads // shape.kv_heads
         key_width = shape.kv_heads * self.head
         self.widths = [shape.hidden, key_width, key_width]
         if shape.separate_projections:
@@ -37,10 +36,9 @@ class Attention(nn.Module):
         query, key, value = (p.view(batch, length, -1, self.head).transpose(1, 2) for p in parts)
         if self.rotary is not None:
             query, key = self.rotary(query), self.rotary(key)
-        if self.grouped:
-            key = key.repeat_interleave(self.repeats, dim=1)
-            value = value.repeat_interleave(self.repeats, dim=1)
-        mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        mixed = functional.scaled_dot_product_attention(
+            query, key, value, is_causal=True, enable_gqa=self.grouped
+        )
         return self.output(mixed.transpose(1, 2).reshape(batch, length, -1))
 
 
