@@ -2,26 +2,34 @@
 //
 //   bench_collectives 2                            two ranks as threads (any number)
 //   mpirun -np 2 bench_collectives                 the same on mpi
+//   bench_collectives 2 --json figures.json        writes the figures to a file too
 //
 // A rate counts the bytes that each rank has to send: (N-1)/N of the buffer for reduce_scatter and
 // all_gather, twice that for all_reduce. Times are the slowest rank's median. The copy rate is measured with
 // all ranks copying at once.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cstdlib>
+#include <fstream>
 #include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
 #include "core/cpu/cpu_backend.h"
+#include "core/error.h"
 #include "parallel/world.h"
 
 namespace {
 
 using namespace octant;
 using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kLargest = int64_t{32} << 20;
+constexpr std::array<int64_t, 7> kSizes = {64, 512, 4 << 10, 64 << 10, 512 << 10, 4 << 20, kLargest};
 
 // The slowest rank's median of the action's seconds, every repeat started together.
 double median_seconds(World& world, int repeats, const std::function<void()>& action) {
@@ -38,24 +46,27 @@ double median_seconds(World& world, int repeats, const std::function<void()>& ac
   return median[0];
 }
 
-void measure(World& world) {
+void measure(World& world, const std::string& json) {
   Communicator& group = world.communicator();
   Device& device = world.device();
   const int ranks = world.size();
-  constexpr int64_t kLargest = int64_t{32} << 20;
 
   const Tensor from = device.allocate_zeroed({kLargest / 4}, DType::kF32, MemoryKind::kWorkspace);
   const Tensor to = device.allocate_zeroed({kLargest / 4}, DType::kF32, MemoryKind::kWorkspace);
   const double copying = median_seconds(
       world, 11, [&] { device.ops().copy(device.compute(), to.data(), from.data(), kLargest); });
   const double copy_rate = kLargest / copying * 1e-9;
+  nlohmann::ordered_json report = {{"ranks", ranks},
+                                   {"transport", world.transport()},
+                                   {"copy_rate", copy_rate * 1e9},
+                                   {"measurements", nlohmann::ordered_json::array()}};
   if (world.rank() == 0)
     fmt::print("{} ranks on {}, copy rate {:.2f} GB/s per rank\n{:<16}{:>12}{:>12}{:>10}{:>10}\n", ranks,
                world.transport(), copy_rate, "operation", "bytes", "us", "GB/s", "of copy");
 
   for (const Collective operation :
        {Collective::kAllReduce, Collective::kReduceScatter, Collective::kAllGather})
-    for (int64_t bytes = 64; bytes <= kLargest; bytes *= 8) {
+    for (const int64_t bytes : kSizes) {
       const int64_t shard = std::max<int64_t>(1, bytes / 4 / ranks);
       const Tensor buffer = from.flat(0, std::min(shard * ranks, from.elements() / ranks * ranks));
       const int64_t count = buffer.elements() / ranks;
@@ -77,16 +88,36 @@ void measure(World& world) {
       if (world.rank() == 0)
         fmt::print("{:<16}{:>12}{:>12.1f}{:>10.3f}{:>9.1f}%\n", name_of(operation), buffer.bytes(),
                    seconds * 1e6, rate, 100 * rate / copy_rate);
+      report["measurements"].push_back({{"operation", name_of(operation)},
+                                        {"size", bytes},
+                                        {"bytes", buffer.bytes()},
+                                        {"seconds", seconds},
+                                        {"bytes_per_second", rate * 1e9},
+                                        {"share_of_copy", rate / copy_rate}});
     }
+  if (world.rank() != 0 || json.empty()) return;
+  std::ofstream file(json);
+  file << report.dump(1) << "\n";
+  if (!file.flush())
+    throw UserError(fmt::format("cannot write the figures to {}: name a file in a folder that exists", json));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  int ranks = 2;
+  std::string json;
+  CLI::App app("Times collectives between ranks.");
+  app.option_defaults()->always_capture_default();
+  app.add_option("ranks", ranks, "threads of this process; mpirun says how many otherwise")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--json", json, "also write the figures to this file");
+  CLI11_PARSE(app, argc, argv);
+
   const auto device = [](int) { return std::make_unique<Device>(cpu::make_backend({.threads = 1}), 0); };
-  const int ranks = argc > 1 ? std::atoi(argv[1]) : 2;
+  const auto rank = [&json](World& world) { measure(world, json); };
   const WorldResult result =
-      mpi::launched() ? mpi::run({}, device, measure) : threads::run(ranks, {}, device, measure);
+      mpi::launched() ? mpi::run({}, device, rank) : threads::run(ranks, {}, device, rank);
   if (result.exit_code != 0) fmt::print(stderr, "rank {}: {}\n", result.failed_rank, result.message);
   return result.exit_code;
 }
