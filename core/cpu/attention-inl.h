@@ -16,6 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace octant::cpu::HWY_NAMESPACE {
 
 inline constexpr int64_t kBlock = 64;  // queries and keys of a block
+inline constexpr int64_t kHalf = kBlock / 2;
 inline constexpr int64_t kWidthStep =
     16;  // floats of the widest vector: rows of a block product are padded to it
 
@@ -68,8 +69,29 @@ HWY_NOINLINE void block_product(int64_t rows, int64_t cols, int64_t inner, const
   for (; n + kVectors * kLanes <= cols; n += kVectors * kLanes) {
     block_columns<kVectors, kAccumulate>(rows, inner, a, row, step, b + n, ldb, c + n, ldc);
   }
+  for (; n + 2 * kLanes <= cols; n += 2 * kLanes)
+    block_columns<2, kAccumulate>(rows, inner, a, row, step, b + n, ldb, c + n, ldc);
   for (; n < cols; n += kLanes)
     block_columns<1, kAccumulate>(rows, inner, a, row, step, b + n, ldb, c + n, ldc);
+}
+
+// The scores of a block whose keys begin where its queries do: those of the later keys with the earlier
+// queries, a quarter, are not computed.
+HWY_INLINE void diagonal_scores(int64_t keys, int64_t inner, const float* k, int64_t stride,
+                                const float* lanes, float* scores) {
+  block_product<false>(std::min(keys, kHalf), kBlock, inner, k, stride, 1, lanes, kBlock, scores, kBlock);
+  if (keys > kHalf) {
+    block_product<false>(keys - kHalf, kHalf, inner, k + kHalf * stride, stride, 1, lanes + kHalf, kBlock,
+                         scores + kHalf * kBlock + kHalf, kBlock);
+  }
+}
+
+// sums[d][i] += sum over the keys j of weights[j][i] · v[j][d] in such a block, where the later keys have no
+// weight for the earlier queries.
+HWY_INLINE void diagonal_sums(int64_t keys, int64_t size, const float* v, int64_t stride,
+                              const float* weights, float* sums) {
+  block_product<true>(size, kHalf, std::min(keys, kHalf), v, 1, stride, weights, kBlock, sums, kBlock);
+  block_product<true>(size, kHalf, keys, v, 1, stride, weights + kHalf, kBlock, sums + kHalf, kBlock);
 }
 
 // to[i][0, width) = factor · from[i][0, width) in f32, with zeros up to `ld`.

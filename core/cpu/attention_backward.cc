@@ -63,6 +63,17 @@ HWY_INLINE void score_gradients(int64_t keys, const BackwardMemory& m) {
   }
 }
 
+// sums[j] += sum over the queries i of weights[j][i] · rows[i] in a diagonal block, where the later keys have
+// no weight for the earlier queries.
+HWY_INLINE void later_queries(int64_t keys, int64_t queries, int64_t width, const float* weights,
+                              const float* rows, float* sums) {
+  block_product<true>(std::min(keys, kHalf), width, queries, weights, kBlock, 1, rows, width, sums, width);
+  if (keys > kHalf) {
+    block_product<true>(keys - kHalf, width, queries - kHalf, weights + kHalf * kBlock + kHalf, kBlock, 1,
+                        rows + kHalf * width, width, sums + kHalf * width, width);
+  }
+}
+
 // Adds the part of one block of queries of one head to dk and dv, and writes its dq.
 template <typename T>
 void backward_queries(const AttentionBackwardArgs& args, int64_t batch, int64_t head, int64_t first_query,
@@ -95,19 +106,27 @@ void backward_queries(const AttentionBackwardArgs& args, int64_t batch, int64_t 
     const int64_t count = std::min(kBlock, forward.sequence - first_key);
     const float* k = keys.data + first_key * keys.stride;
     const float* v = values.data + first_key * values.stride;
+    float* const dk = m.dk + first_key * width;
+    float* const dv = m.dv + first_key * width;
+    if (first_key == first_query) {
+      diagonal_scores(count, size, k, keys.stride, m.query_lanes, m.probabilities);
+      diagonal_scores(count, size, v, values.stride, m.dout_lanes, m.dscores);
+      for (int64_t j = 1; j < count; ++j) {
+        std::fill_n(m.probabilities + j * kBlock, j, -std::numeric_limits<float>::infinity());
+        std::fill_n(m.dscores + j * kBlock, j, 0.0f);
+      }
+      score_gradients(count, m);
+      later_queries(count, queries, width, m.probabilities, m.dout_rows, dv);
+      later_queries(count, queries, width, m.dscores, m.query_rows, dk);
+      diagonal_sums(count, size, k, keys.stride, m.dscores, m.dq_lanes);
+      continue;
+    }
     block_product<false>(count, kBlock, size, k, keys.stride, 1, m.query_lanes, kBlock, m.probabilities,
                          kBlock);
     block_product<false>(count, kBlock, size, v, values.stride, 1, m.dout_lanes, kBlock, m.dscores, kBlock);
-    if (first_key == first_query) {
-      for (int64_t j = 1; j < count; ++j) {
-        std::fill_n(m.probabilities + j * kBlock, j, -std::numeric_limits<float>::infinity());
-      }
-    }
     score_gradients(count, m);
-    block_product<true>(count, width, queries, m.probabilities, kBlock, 1, m.dout_rows, width,
-                        m.dv + first_key * width, width);
-    block_product<true>(count, width, queries, m.dscores, kBlock, 1, m.query_rows, width,
-                        m.dk + first_key * width, width);
+    block_product<true>(count, width, queries, m.probabilities, kBlock, 1, m.dout_rows, width, dv, width);
+    block_product<true>(count, width, queries, m.dscores, kBlock, 1, m.query_rows, width, dk, width);
     block_product<true>(size, kBlock, count, k, 1, keys.stride, m.dscores, kBlock, m.dq_lanes, kBlock);
   }
 

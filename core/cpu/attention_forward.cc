@@ -82,9 +82,12 @@ void forward_block(const AttentionForwardArgs& args, int64_t batch, int64_t head
     const int64_t keys = std::min(kBlock, args.sequence - first_key);
     const WideRows wide_k = wide_rows(k + first_key * args.k_stride, args.k_stride, keys, size, m.keys);
     const WideRows wide_v = wide_rows(v + first_key * args.v_stride, args.v_stride, keys, size, m.values);
-    block_product<false>(keys, kBlock, size, wide_k.data, wide_k.stride, 1, m.query_lanes, kBlock, m.scores,
-                         kBlock);
-    if (first_key == first_query) {
+    const bool diagonal = first_key == first_query;
+    if (!diagonal) {
+      block_product<false>(keys, kBlock, size, wide_k.data, wide_k.stride, 1, m.query_lanes, kBlock, m.scores,
+                           kBlock);
+    } else {
+      diagonal_scores(keys, size, wide_k.data, wide_k.stride, m.query_lanes, m.scores);
       for (int64_t j = 1; j < keys; ++j)
         std::fill_n(m.scores + j * kBlock, j, -std::numeric_limits<float>::infinity());
     }
@@ -97,8 +100,12 @@ void forward_block(const AttentionForwardArgs& args, int64_t batch, int64_t head
         }
       }
     }
-    block_product<true>(size, kBlock, keys, wide_v.data, 1, wide_v.stride, m.scores, kBlock, m.out_lanes,
-                        kBlock);
+    if (diagonal) {
+      diagonal_sums(keys, size, wide_v.data, wide_v.stride, m.scores, m.out_lanes);
+    } else {
+      block_product<true>(size, kBlock, keys, wide_v.data, 1, wide_v.stride, m.scores, kBlock, m.out_lanes,
+                          kBlock);
+    }
   }
 
   T* out = static_cast<T*>(args.out) + (batch * args.sequence + first_query) * args.out_stride + head * size;

@@ -19,10 +19,19 @@ void CrossEntropyMax(const CrossEntropyArgs& args, int64_t begin, int64_t end) {
   const float lowest = -std::numeric_limits<float>::infinity();
   for (int64_t row = begin; row < end; ++row) {
     const float* logits = args.logits + row * args.ld;
-    VecF largest = splat(lowest);
-    pieces(0, args.valid, [&](int64_t j, auto count) HWY_ATTR {
-      largest = max_or_nan(largest, keep_first(load(logits + j, count), splat(lowest), count));
-    });
+    // Four at a time: each waits for the one before.
+    const auto at = [&](int64_t j, auto count)
+                        HWY_ATTR { return keep_first(load(logits + j, count), splat(lowest), count); };
+    VecF m0 = splat(lowest), m1 = m0, m2 = m0, m3 = m0;
+    int64_t done = 0;
+    for (; done + 4 * kLanes <= args.valid; done += 4 * kLanes) {
+      m0 = max_or_nan(m0, at(done, Whole()));
+      m1 = max_or_nan(m1, at(done + kLanes, Whole()));
+      m2 = max_or_nan(m2, at(done + 2 * kLanes, Whole()));
+      m3 = max_or_nan(m3, at(done + 3 * kLanes, Whole()));
+    }
+    pieces(done, args.valid, [&](int64_t j, auto count) HWY_ATTR { m0 = max_or_nan(m0, at(j, count)); });
+    const VecF largest = max_or_nan(max_or_nan(m0, m1), max_or_nan(m2, m3));
     alignas(64) float lanes[kLanes];
     store(largest, lanes, Whole());
     float max = lowest;
