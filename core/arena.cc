@@ -42,7 +42,7 @@ Arena::~Arena() {
   }
 }
 
-void* Arena::take(int64_t bytes) {
+Arena::Block Arena::take(int64_t bytes) {
   if (bytes > std::numeric_limits<int64_t>::max() / 2)
     throw MemoryError("a block of more bytes than a 62-bit number counts was asked for");
   const int64_t size = block_bytes(bytes);
@@ -63,9 +63,9 @@ void* Arena::take(int64_t bytes) {
   hole->bytes -= size;
   if (hole->bytes == 0) holes_.erase(hole);
   ++taken_;
-  raise_mark(data + size);
+  const bool is_zero = raise_mark(data, data + size);
   permit(data, bytes);
-  return data;
+  return {data, is_zero};
 }
 
 void Arena::give_back(void* data, int64_t bytes) noexcept {
@@ -114,11 +114,14 @@ void Arena::make_room_for_holes() {
   if (holes_.capacity() < most) holes_.reserve(2 * most);
 }
 
-void Arena::raise_mark(const std::byte* end) {
+bool Arena::raise_mark(const std::byte* begin, const std::byte* end) {
+  bool is_zero = false;
   for (Segment& segment : segments_) {
-    if (end > segment.begin && end <= segment.begin + segment.bytes)
-      segment.mark = std::max<int64_t>(segment.mark, end - segment.begin);
+    if (end <= segment.begin || end > segment.begin + segment.bytes) continue;
+    is_zero = begin >= segment.begin + segment.mark && backend_->fresh_memory_is_zero(segment.bytes);
+    segment.mark = std::max<int64_t>(segment.mark, end - segment.begin);
   }
+  return is_zero;
 }
 
 int64_t Arena::mark() const {

@@ -23,8 +23,12 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
+  struct Block {
+    void* data = nullptr;
+    bool is_zero = false;  // never written since the system cleared it
+  };
   // 64-byte aligned, uninitialised; `bytes` may be zero. Throws MemoryError when the system refuses.
-  void* take(int64_t bytes);
+  Block take(int64_t bytes);
   // `bytes` as taken. Never throws.
   void give_back(void* data, int64_t bytes) noexcept;
 
@@ -43,7 +47,8 @@ class Arena {
     std::byte* end() const { return begin + bytes; }
   };
   void grow(int64_t bytes);
-  void raise_mark(const std::byte* end);
+  // True when all of [begin, end) was below no mark yet, in memory that is zero until it is written.
+  bool raise_mark(const std::byte* begin, const std::byte* end);
   void make_room_for_holes();
 
   Backend* backend_;

@@ -42,6 +42,8 @@ class Backend {
   // What an arena shall ask for at a time: as much as there can ever be where memory that is never touched
   // costs nothing, else a few of a model's largest tensors.
   virtual int64_t segment_bytes() const = 0;
+  // Whether memory of a block of at least this size is zero until it is written.
+  virtual bool fresh_memory_is_zero(int64_t bytes) const = 0;
 
   virtual void copy(Stream, void* to, const void* from, int64_t bytes) = 0;  // within the device
   virtual void copy_from_host(Stream, void* to, const void* from, int64_t bytes) = 0;

@@ -14,13 +14,14 @@ namespace octant {
 // its device still finds the backend that frees it.
 class Device::Pool : public std::enable_shared_from_this<Device::Pool> {
  public:
-  Pool(Backend& backend, MemoryLedger& ledger) : ledger_(&ledger), arena_(std::in_place, backend) {}
+  Pool(Backend& backend, MemoryLedger& ledger)
+      : backend_(&backend), ledger_(&ledger), arena_(std::in_place, backend) {}
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
   // The arena's memory goes back to the backend, so it goes first.
   ~Pool() { arena_.reset(); }
 
-  std::shared_ptr<Storage> take(int64_t bytes, MemoryKind kind);
+  std::shared_ptr<Storage> take(int64_t bytes, MemoryKind kind, bool zeroed);
 
   // The device dies; the backend stays alive for the blocks still in use.
   void retire(std::unique_ptr<Backend> backend) {
@@ -40,6 +41,7 @@ class Device::Pool : public std::enable_shared_from_this<Device::Pool> {
     arena_->give_back(data, bytes);
   }
 
+  Backend* backend_;
   MemoryLedger* ledger_;
   std::unique_ptr<Backend> retired_backend_;
   std::optional<Arena> arena_;
@@ -57,11 +59,13 @@ class Device::Pool::Block : public Storage {
   MemoryKind kind_;
 };
 
-std::shared_ptr<Storage> Device::Pool::take(int64_t bytes, MemoryKind kind) {
+std::shared_ptr<Storage> Device::Pool::take(int64_t bytes, MemoryKind kind, bool zeroed) {
   ledger_->charge(kind, bytes);
   void* data = nullptr;
   try {
-    data = arena_->take(bytes);
+    const Arena::Block taken = arena_->take(bytes);
+    data = taken.data;
+    if (zeroed && !taken.is_zero) backend_->set_zero(Stream{0}, data, bytes);
     auto block = std::make_shared<Block>(shared_from_this(), data, bytes, kind);
     ++in_use_;
     return block;
@@ -86,7 +90,7 @@ Device::~Device() {
   pool_->retire(std::move(backend_));
 }
 
-Tensor Device::allocate(const Shape& shape, DType dtype, MemoryKind kind) {
+Tensor Device::allocate(const Shape& shape, DType dtype, MemoryKind kind, bool zeroed) {
   int64_t bytes = size_of(dtype);
   for (int dim = 0; dim < shape.dims(); ++dim) {
     if (__builtin_mul_overflow(bytes, shape[dim], &bytes) ||
@@ -96,13 +100,15 @@ Tensor Device::allocate(const Shape& shape, DType dtype, MemoryKind kind) {
                       shape.str(), name_of(dtype)));
     }
   }
-  return Tensor(pool_->take(bytes, kind), 0, shape, dtype);
+  return Tensor(pool_->take(bytes, kind, zeroed), 0, shape, dtype);
+}
+
+Tensor Device::allocate(const Shape& shape, DType dtype, MemoryKind kind) {
+  return allocate(shape, dtype, kind, /*zeroed=*/false);
 }
 
 Tensor Device::allocate_zeroed(const Shape& shape, DType dtype, MemoryKind kind) {
-  Tensor tensor = allocate(shape, dtype, kind);
-  backend_->set_zero(compute(), tensor.data(), tensor.bytes());
-  return tensor;
+  return allocate(shape, dtype, kind, /*zeroed=*/true);
 }
 
 int64_t Device::arena_bytes() const {

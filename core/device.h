@@ -37,6 +37,8 @@ class Device {
   int64_t arena_bytes() const;
 
  private:
+  Tensor allocate(const Shape& shape, DType dtype, MemoryKind kind, bool zeroed);
+
   class Pool;
   std::unique_ptr<Backend> backend_;
   MemoryLedger ledger_;

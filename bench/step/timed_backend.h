@@ -41,6 +41,7 @@ class TimedBackend : public Backend {
   void* allocate(int64_t bytes) override { return inner_->allocate(bytes); }
   void free(void* data, int64_t bytes) override { inner_->free(data, bytes); }
   int64_t segment_bytes() const override { return inner_->segment_bytes(); }
+  bool fresh_memory_is_zero(int64_t bytes) const override { return inner_->fresh_memory_is_zero(bytes); }
   void synchronize(Stream stream) override { inner_->synchronize(stream); }
 
   void copy(Stream stream, void* to, const void* from, int64_t bytes) override {

@@ -47,6 +47,7 @@ class CpuBackend final : public Backend {
   void* allocate(int64_t bytes) override { return allocate_aligned(bytes); }
   void free(void* data, int64_t bytes) override { free_aligned(data, bytes); }
   int64_t segment_bytes() const override { return physical_memory(); }
+  bool fresh_memory_is_zero(int64_t bytes) const override { return is_mapped(bytes); }
 
   void copy(Stream, void* to, const void* from, int64_t bytes) override {
     if (bytes <= 0) return;

@@ -40,11 +40,15 @@ void* map_large(int64_t bytes) {
 
 }  // namespace
 
+bool is_mapped(int64_t bytes) {
+  return bytes >= kLeastMapped;
+}
+
 void* allocate_aligned(int64_t bytes) {
   const bool fits = bytes <= std::numeric_limits<int64_t>::max() / 2;
   void* data = nullptr;
   if (fits) {
-    data = bytes >= kLeastMapped
+    data = is_mapped(bytes)
                ? map_large(bytes)
                : std::aligned_alloc(kAlignment, static_cast<size_t>(rounded_up(bytes, kAlignment)));
   }
@@ -58,7 +62,7 @@ void* allocate_aligned(int64_t bytes) {
 }
 
 void free_aligned(void* data, int64_t bytes) {
-  if (bytes >= kLeastMapped) {
+  if (is_mapped(bytes)) {
     munmap(data, static_cast<size_t>(rounded_up(bytes, kLargePage)));
   } else {
     std::free(data);

@@ -16,6 +16,9 @@ namespace octant::cpu {
 void* allocate_aligned(int64_t bytes);
 void free_aligned(void* data, int64_t bytes);  // as allocated
 
+// Whether a block of this size comes straight from the system, which clears it.
+bool is_mapped(int64_t bytes);
+
 // Of this host, in bytes.
 int64_t physical_memory();
 

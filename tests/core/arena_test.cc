@@ -20,16 +20,16 @@ class ArenaTest : public testing::Test {
 };
 
 TEST_F(ArenaTest, FreedNeighboursJoin) {
-  void* const a = arena_.take(640);
-  void* const b = arena_.take(640);
-  void* const c = arena_.take(640);
-  void* const keeper = arena_.take(64);
+  void* const a = arena_.take(640).data;
+  void* const b = arena_.take(640).data;
+  void* const c = arena_.take(640).data;
+  void* const keeper = arena_.take(64).data;
   const int64_t mark = arena_.mark();
   // In an order that joins with the block before, with the one behind, and with both.
   arena_.give_back(a, 640);
   arena_.give_back(c, 640);
   arena_.give_back(b, 640);
-  void* const whole = arena_.take(3 * 640);
+  void* const whole = arena_.take(3 * 640).data;
   EXPECT_EQ(whole, a);
   EXPECT_EQ(arena_.mark(), mark);
   arena_.give_back(whole, 3 * 640);
@@ -38,13 +38,13 @@ TEST_F(ArenaTest, FreedNeighboursJoin) {
 
 TEST_F(ArenaTest, TheTightestHoleIsTaken) {
   std::vector<void*> blocks;
-  for (int64_t bytes : {6400, 64, 640, 64, 3200, 64}) blocks.push_back(arena_.take(bytes));
+  for (int64_t bytes : {6400, 64, 640, 64, 3200, 64}) blocks.push_back(arena_.take(bytes).data);
   arena_.give_back(blocks[0], 6400);
   arena_.give_back(blocks[2], 640);
   arena_.give_back(blocks[4], 3200);
-  EXPECT_EQ(arena_.take(600), blocks[2]);
-  EXPECT_EQ(arena_.take(3000), blocks[4]);
-  EXPECT_EQ(arena_.take(3000), blocks[0]);
+  EXPECT_EQ(arena_.take(600).data, blocks[2]);
+  EXPECT_EQ(arena_.take(3000).data, blocks[4]);
+  EXPECT_EQ(arena_.take(3000).data, blocks[0]);
 }
 
 // Thousands of takes and returns of odd sizes: blocks never overlap, and all of it is one hole again at the end.
@@ -54,7 +54,7 @@ TEST_F(ArenaTest, BlocksNeverOverlap) {
   for (int round = 0; round < 5000; ++round) {
     if (taken.empty() || random() % 5 < 3) {
       const int64_t bytes = static_cast<int64_t>(random() % (round % 7 == 0 ? 100'000 : 300));
-      auto* const data = static_cast<std::byte*>(arena_.take(bytes));
+      auto* const data = static_cast<std::byte*>(arena_.take(bytes).data);
       EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 64, 0u);
       const auto [at, added] = taken.emplace(data, bytes);
       ASSERT_TRUE(added);
@@ -74,7 +74,7 @@ TEST_F(ArenaTest, BlocksNeverOverlap) {
   }
   const int64_t mark = arena_.mark();
   for (const auto& [data, bytes] : taken) arena_.give_back(data, bytes);
-  void* const all = arena_.take(mark);
+  void* const all = arena_.take(mark).data;
   EXPECT_EQ(arena_.mark(), std::max(mark, arena_.mark()));
   EXPECT_LE(arena_.mark(), mark + 64);
   arena_.give_back(all, mark);
@@ -87,8 +87,8 @@ TEST_F(ArenaTest, AStepNeedsWhatItsTensorsNeed) {
   for (int step = 0; step < 3; ++step) {
     for (int64_t layer = 0; layer < 12; ++layer) {
       const int64_t kept = 64 * (1000 + layer % 3), passing = 64 * 700;
-      void* const temporary = arena_.take(passing);
-      stash.emplace_back(arena_.take(kept), kept);
+      void* const temporary = arena_.take(passing).data;
+      stash.emplace_back(arena_.take(kept).data, kept);
       arena_.give_back(temporary, passing);
       if (step == 0) need += kept;
     }
@@ -100,8 +100,21 @@ TEST_F(ArenaTest, AStepNeedsWhatItsTensorsNeed) {
   EXPECT_LE(arena_.mark(), need + need / 10 + 64 * 700);
 }
 
+// Memory that claims to be zero is, and what was written before never claims it.
+TEST_F(ArenaTest, KnowsWhatIsStillZero) {
+  constexpr int64_t kBytes = 5000;
+  Arena::Block block = arena_.take(kBytes);
+  ASSERT_TRUE(block.is_zero);
+  auto* const bytes = static_cast<unsigned char*>(block.data);
+  EXPECT_TRUE(std::all_of(bytes, bytes + kBytes, [](unsigned char byte) { return byte == 0; }));
+  std::fill(bytes, bytes + kBytes, static_cast<unsigned char>(7));
+  arena_.give_back(block.data, kBytes);
+  EXPECT_FALSE(arena_.take(100).is_zero);
+  EXPECT_FALSE(arena_.take(2 * kBytes).is_zero) << "it begins in what was written";
+}
+
 TEST_F(ArenaTest, RefusalsLeaveItAsItWas) {
-  void* const block = arena_.take(100);
+  void* const block = arena_.take(100).data;
   EXPECT_THROW(arena_.take(int64_t{1} << 60), MemoryError);
   EXPECT_THROW(arena_.take(INT64_MAX), MemoryError);
   EXPECT_LE(arena_.mark(), 1024);
