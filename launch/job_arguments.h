@@ -6,6 +6,7 @@
 //   Job job = load_job(*arguments);                     // in the action; throws UserError with all errors
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ struct JobArguments {
   std::string job;                // empty: not given
   std::vector<std::string> sets;  // path.to.field=value, in their order
   std::string checkpoint;         // empty: not given
+  int64_t profile_steps = 0;      // training keeps accounts of so many steps
   bool begins_there = false;      // training begins at the checkpoint, whatever the spec says about resuming
 };
 

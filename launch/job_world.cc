@@ -49,14 +49,14 @@ DeviceFactory smallest_device() {
   return [](int) { return std::make_unique<Device>(cpu::make_backend({.threads = 1}), 0); };
 }
 
-int run_over_mpi(const std::optional<Job>& job, const std::exception_ptr& error, Streams& streams,
-                 const JobRank& rank) {
+int run_over_mpi(const std::optional<Job>& job, const std::exception_ptr& error, bool keeps_accounts,
+                 Streams& streams, const JobRank& rank) {
   const mpi::Launch launch = mpi::launch();
   auto options = job ? world_options(*job) : WorldOptions{};
   options.last_words = [&](const WorldResult& result) {
     if (launch.rank == result.failed_rank) report(result, launch.size, streams);
   };
-  const auto device = job ? device_factory(*job, launch.local_size) : smallest_device();
+  const auto device = job ? device_factory(*job, launch.local_size, keeps_accounts) : smallest_device();
   const WorldResult result = mpi::run(options, device, [&](World& world) {
     if (error) std::rethrow_exception(error);
     rank(world, *job);
@@ -68,6 +68,7 @@ int run_over_mpi(const std::optional<Job>& job, const std::exception_ptr& error,
 }  // namespace
 
 int run_job(const JobArguments& arguments, Streams& streams, const JobRank& rank) {
+  const bool keeps_accounts = arguments.profile_steps > 0;
   std::optional<Job> job;
   std::exception_ptr error;
   try {
@@ -75,10 +76,11 @@ int run_job(const JobArguments& arguments, Streams& streams, const JobRank& rank
   } catch (...) {
     error = std::current_exception();
   }
-  if (mpi::launch().size > 1 || (job && is_over_mpi(*job))) return run_over_mpi(job, error, streams, rank);
+  if (mpi::launch().size > 1 || (job && is_over_mpi(*job)))
+    return run_over_mpi(job, error, keeps_accounts, streams, rank);
   if (error) std::rethrow_exception(error);
   const int size = job->parallel.ranks();
-  return report(threads::run(size, world_options(*job), device_factory(*job, size),
+  return report(threads::run(size, world_options(*job), device_factory(*job, size, keeps_accounts),
                              [&](World& world) { rank(world, *job); }),
                 size, streams);
 }

@@ -38,4 +38,10 @@ ForwardFlops forward_flops_per_token(const ModelConfig& m) {
   return flops;
 }
 
+double model_flops_per_token(const ModelConfig& m) {
+  const int64_t lookup = m.tie_embeddings ? 0 : m.vocab_size * m.hidden_size;
+  return 6.0 * static_cast<double>(parameter_count(m) - lookup) +
+         6.0 * static_cast<double>(m.num_layers * m.hidden_size * m.sequence_length);
+}
+
 }  // namespace octant

@@ -48,6 +48,11 @@ struct ForwardFlops {
 };
 ForwardFlops forward_flops_per_token(const ModelConfig& config);
 
+// What a training step must compute per token, forward and backward: 6 N + 6 L C T. N counts a tied head once,
+// and not an untied input table, which is only looked up; 6 L C T is causal attention, half of the full square
+// (Narayanan 2021, appendix, with that half). Recomputed activations do not count.
+double model_flops_per_token(const ModelConfig& config);
+
 // A named configuration: "gpt2-124m", "llama-7b", "gpt3-175b", …; nullopt for an unknown name.
 std::optional<ModelConfig> find_preset(const std::string& name);
 std::vector<std::string> preset_names();

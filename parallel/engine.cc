@@ -21,6 +21,8 @@ void Engine::start(const std::shared_ptr<Operation>& operation, int64_t flight) 
 }
 
 bool Engine::drive() {
+  if (operations_.empty()) return false;
+  const Clock::time_point begin = Clock::now();
   bool moved = false;
   std::exception_ptr error;
   size_t kept = 0;
@@ -44,6 +46,11 @@ bool Engine::drive() {
   }
   operations_.resize(kept);
   if (error) std::rethrow_exception(error);
+  if (moved) {
+    const Clock::time_point end = Clock::now();
+    times_.moved += std::chrono::duration<double>(end - begin).count();
+    if (observer_ != nullptr) observer_->moved(begin, end);
+  }
   return moved;
 }
 
@@ -78,7 +85,9 @@ void Engine::wait(Operation& operation) {
     if (!idle) idle_since = now;
     idle = true;
     block(before, idle_since, deadline);
-    waited_seconds_ += std::chrono::duration<double>(Clock::now() - now).count();
+    const Clock::time_point woken = Clock::now();
+    times_.waited += std::chrono::duration<double>(woken - now).count();
+    if (observer_ != nullptr) observer_->waited(now, woken);
   }
   if (operation.error()) std::rethrow_exception(operation.error());
 }

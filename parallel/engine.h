@@ -15,6 +15,7 @@
 
 #include "parallel/flight_recorder.h"
 #include "parallel/operation.h"
+#include "parallel/transport_times.h"
 
 namespace octant {
 
@@ -42,7 +43,9 @@ class Engine {
   // Throws a remembered error, if there is one.
   void rethrow_remembered();
 
-  double waited_seconds() const { return waited_seconds_; }
+  const TransportTimes& times() const { return times_; }
+  // Null: nobody looks on.
+  void observe(TransportObserver* observer) { observer_ = observer; }
   size_t under_way() const { return operations_.size(); }
 
   // True once any rank of the world has failed.
@@ -69,7 +72,8 @@ class Engine {
 
   FlightRecorder& recorder_;
   double timeout_seconds_;
-  double waited_seconds_ = 0;
+  TransportTimes times_;
+  TransportObserver* observer_ = nullptr;
   std::vector<std::shared_ptr<Operation>> operations_;
   std::vector<std::shared_ptr<Operation>> withdrawn_;
   std::exception_ptr remembered_;

@@ -15,6 +15,7 @@
 #include "core/log.h"
 #include "parallel/communicator.h"
 #include "parallel/process_grid.h"
+#include "parallel/transport_times.h"
 
 namespace octant {
 
@@ -47,8 +48,10 @@ class World {
   virtual Communicator& communicator() = 0;  // the group "world"
   virtual TrafficLedger& traffic() = 0;
 
-  // Seconds that this rank has spent blocked in waits since the world began.
-  virtual double waited_seconds() const = 0;
+  // Where this rank's time in its transport went since the world began.
+  virtual const TransportTimes& times() const = 0;
+  // `observer` sees every wait and move from now on; null = nobody. It must outlive the world or be replaced.
+  virtual void observe(TransportObserver* observer) = 0;
 
   // Runs `phase` on this rank, then learns how it went on every rank. If it threw anywhere, throws on every
   // rank: on those that failed their own exception, on the others PeerFailed with the first failing rank's

@@ -29,6 +29,8 @@ std::string to_json(const StepMetrics& metrics) {
   entry["step_seconds"] = metrics.step_seconds;
   entry["tokens_per_second"] = metrics.tokens_per_second;
   entry["wait_seconds"] = metrics.wait_seconds;
+  entry["exposed_communication"] = metrics.exposed_communication;
+  entry["share"] = metrics.share;
   if (metrics.loss_scale) entry["loss_scale"] = *metrics.loss_scale;
   if (metrics.skipped) entry["skipped"] = true;
   return entry.dump();
@@ -57,10 +59,14 @@ void Console::line(const std::string& text) {
 
 void Console::step(const StepMetrics& m) {
   if (out_ == nullptr) return;
-  line(fmt::format("step {}/{} | loss {} | norm {:.4f} | lr {:.3e} | {:.0f} ms | {:.0f} tok/s{}", m.step,
-                   m.steps, m.loss ? fmt::format("{:.6f}", *m.loss) : "none", m.gradient_norm,
-                   m.learning_rate, m.step_seconds * 1e3, m.tokens_per_second,
-                   m.skipped ? " | skipped" : ""));
+  line(fmt::format(
+      "step {}/{} | loss {} | norm {:.4f} | lr {:.3e} | {:.0f} ms | {:.0f} tok/s | share {:.2f}{}{}", m.step,
+      m.steps, m.loss ? fmt::format("{:.6f}", *m.loss) : "none", m.gradient_norm, m.learning_rate,
+      m.step_seconds * 1e3, m.tokens_per_second, m.share,
+      m.exposed_communication >= 0.01 * m.step_seconds
+          ? fmt::format(" | exposed {:.0f} ms", m.exposed_communication * 1e3)
+          : "",
+      m.skipped ? " | skipped" : ""));
   if (!interactive_) return;
   constexpr int64_t kWidth = 40;
   const int64_t done = m.steps > 0 ? m.step * kWidth / m.steps : kWidth;

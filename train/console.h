@@ -22,6 +22,9 @@ struct StepMetrics {
   double step_seconds = 0;
   double tokens_per_second = 0;  // all tokens of the global batch, masked ones included
   double wait_seconds = 0;       // rank 0's time blocked in waits for its peers
+  // Rank 0's time in its transport, waits and moves: communication that compute did not hide.
+  double exposed_communication = 0;
+  double share = 0;  // model FLOP/s over the machine's matmul rate
   std::optional<double> loss_scale = std::nullopt;
   bool skipped = false;  // no weight changed: an overflow, or no counted token
 };

@@ -98,6 +98,10 @@ void RunFolder::write_summary(const std::string& json) {
   write_file(folder_ / "summary.json", json + "\n");
 }
 
+void RunFolder::write_report(const std::string& name, const std::string& text) {
+  write_file(folder_ / name, text);
+}
+
 LoggerPtr make_rank_log(const std::string& output_dir, int rank) {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::path(output_dir) / "logs";

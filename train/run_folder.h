@@ -28,6 +28,8 @@ class RunFolder {
   // One line of JSON. DataError when it cannot be written (a full disk).
   void append_metrics(const std::string& line);
   void write_summary(const std::string& json);
+  // A report of the run under a name of its own. DataError likewise.
+  void write_report(const std::string& name, const std::string& text);
 
  private:
   void release();

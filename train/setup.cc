@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/cpu/cpu_backend.h"
+#include "core/profiling_backend.h"
 
 namespace octant {
 
@@ -43,11 +44,13 @@ std::vector<std::string> placement_notices(const Job& job, int local_ranks, bool
                   local_ranks, threads, threads == 1 ? "" : "s", cores, cores == 1 ? "" : "s")};
 }
 
-DeviceFactory device_factory(const Job& job, int local_ranks) {
+DeviceFactory device_factory(const Job& job, int local_ranks, bool keeps_accounts) {
   const int threads = threads_per_rank(job, local_ranks);
   const int64_t limit = job.device.memory_limit;
-  return [threads, limit](int) {
-    return std::make_unique<Device>(cpu::make_backend({.threads = threads}), limit);
+  return [threads, limit, keeps_accounts](int) {
+    std::unique_ptr<Backend> backend = cpu::make_backend({.threads = threads});
+    if (keeps_accounts) backend = std::make_unique<ProfilingBackend>(std::move(backend));
+    return std::make_unique<Device>(std::move(backend), limit);
   };
 }
 

@@ -22,8 +22,8 @@ int usable_cores();
 // may have bound.
 std::vector<std::string> placement_notices(const Job& job, int local_ranks, bool processes);
 
-// A factory of devices for threads::run and mpi::run.
-DeviceFactory device_factory(const Job& job, int local_ranks);
+// A factory of devices for threads::run and mpi::run. `keeps_accounts`: on a ProfilingBackend, for a profile.
+DeviceFactory device_factory(const Job& job, int local_ranks, bool keeps_accounts = false);
 WorldOptions world_options(const Job& job);
 
 }  // namespace octant

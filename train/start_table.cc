@@ -6,6 +6,7 @@
 namespace octant {
 
 std::vector<std::pair<std::string, std::string>> start_table(TrainingEngine& engine, const BatchLoader& data,
+                                                             const MachineRate& machine,
                                                              const std::string& start) {
   const Job& job = engine.job();
   World& world = engine.world();
@@ -39,6 +40,8 @@ std::vector<std::pair<std::string, std::string>> start_table(TrainingEngine& eng
   add("device", fmt::format("{}, {} thread{} a rank", world.device().ops().name(),
                             world.device().ops().threads(), world.device().ops().threads() == 1 ? "" : "s"));
   for (const auto& [name, value] : world.device().ops().description()) add("  " + name, value);
+  add("machine", fmt::format("{:.0f} GFLOP/s {} in matrix products of 1024 × 3072 × 768, all ranks together",
+                             machine.total * 1e-9, name_of(job.precision.compute)));
   for (const SourceSummary& source : data.summary())
     add("data",
         fmt::format("{}: weight {:.4f}, {} tokens, {} training and {} validation sequences", source.path,

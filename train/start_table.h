@@ -7,10 +7,12 @@
 
 #include "data/batch_loader.h"
 #include "train/engine.h"
+#include "train/machine_rate.h"
 
 namespace octant {
 
 std::vector<std::pair<std::string, std::string>> start_table(TrainingEngine& engine, const BatchLoader& data,
+                                                             const MachineRate& machine,
                                                              const std::string& start);
 
 }  // namespace octant

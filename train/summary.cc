@@ -1,5 +1,6 @@
 #include "train/summary.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "models/config.h"
@@ -25,7 +26,8 @@ std::string rank_summary(TrainingEngine& engine, int64_t steps) {
   }
   memory["total"] = ledger.peak_total();
   entry["peak_bytes"] = memory;
-  entry["wait_seconds"] = world.waited_seconds();
+  entry["wait_seconds"] = world.times().waited;
+  entry["exposed_communication"] = world.times().exposed();
   nlohmann::ordered_json traffic = nlohmann::ordered_json::array();
   const double per_step = 1.0 / static_cast<double>(std::max<int64_t>(1, steps));
   for (const auto& [key, row] : world.traffic().rows()) {
@@ -43,7 +45,7 @@ std::string rank_summary(TrainingEngine& engine, int64_t steps) {
   return entry.dump();
 }
 
-std::string run_summary(TrainingEngine& engine, int64_t steps, double seconds) {
+std::string run_summary(TrainingEngine& engine, int64_t steps, double seconds, double matmul_rate) {
   World& world = engine.world();
   const std::vector<std::string> parts = world.communicator().all_gather(rank_summary(engine, steps));
   const Job& job = engine.job();
@@ -59,7 +61,13 @@ std::string run_summary(TrainingEngine& engine, int64_t steps, double seconds) {
   for (const auto& [name, value] : world.device().ops().description()) device[name] = value;
   summary["device"] = device;
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
-  for (const std::string& part : parts) ranks.push_back(nlohmann::ordered_json::parse(part));
+  double exposed = 0;
+  for (const std::string& part : parts) {
+    ranks.push_back(nlohmann::ordered_json::parse(part));
+    exposed = std::max(exposed, ranks.back()["exposed_communication"].get<double>());
+  }
+  summary["largest_exposed_communication"] = exposed;
+  summary["matmul_rate"] = matmul_rate;
   summary["ranks"] = ranks;
   return summary.dump(1);
 }

@@ -12,6 +12,7 @@ namespace octant {
 // per step over `steps`.
 std::string rank_summary(TrainingEngine& engine, int64_t steps);
 // Gathers all ranks' parts; the result is complete on every rank. Collective over the world.
-std::string run_summary(TrainingEngine& engine, int64_t steps, double seconds);
+// `matmul_rate`: of the machine, in FLOP/s.
+std::string run_summary(TrainingEngine& engine, int64_t steps, double seconds, double matmul_rate);
 
 }  // namespace octant

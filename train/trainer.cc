@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "checkpoint/folder.h"
 #include "data/batch_loader.h"
@@ -12,6 +13,8 @@
 #include "train/engine.h"
 #include "train/evaluation.h"
 #include "train/learning_rate.h"
+#include "train/machine_rate.h"
+#include "train/profile.h"
 #include "train/run_folder.h"
 #include "train/setup.h"
 #include "train/start_table.h"
@@ -46,16 +49,23 @@ class Trainer {
     while (progress_.step < job_.training.steps) {
       std::optional<Batch> batch = next_batch(stopped);
       if (stopped) break;
+      if (profile_) profile_->before_step(progress_.step - first);
       train_step(*batch);
       batch.reset();
+      if (profile_) keep_profile(profile_->after_step());
       const bool end = progress_.step == job_.training.steps;
       if (due(job_.training.eval_interval, end)) validate();
       if (due(job_.checkpoint.interval, end)) save();
     }
+    if (profile_) keep_profile(profile_->end());
+    if (profile_ && !profiled_)
+      console_.line(
+          "note: --profile measured nothing: the first two steps of a run warm up, and it had no more");
     if (stopped && progress_.step != saved_step_) save();
     console_.finish();
     if (job_.data.on_error == OnDataError::kSkip) report_left_out();
-    const std::string summary = run_summary(*engine_, progress_.step - first, seconds_since(begin));
+    const std::string summary =
+        run_summary(*engine_, progress_.step - first, seconds_since(begin), machine_rate_.total);
     world_.agree("writing the summary", [&] {
       if (folder_) folder_->write_summary(summary);
     });
@@ -106,10 +116,11 @@ class Trainer {
     } else {
       engine_->initialize();
     }
+    measure_machine(local_ranks, processes);
     world_.agree("beginning the metrics", [&] {
       if (folder_) folder_->begin(job_, progress_.step);
     });
-    console_.table(fmt::format("octant: {}", job_.name), start_table(*engine_, *data_, start));
+    console_.table(fmt::format("octant: {}", job_.name), start_table(*engine_, *data_, machine_rate_, start));
     for (const std::string& notice : notices) {
       console_.line("note: " + notice);
       log_->info("{}", notice);
@@ -117,6 +128,36 @@ class Trainer {
     log_->info("rank {} of {} on {}, begins at step {}", world_.rank(), world_.size(), world_.host(),
                progress_.step);
     world_.traffic().clear();
+  }
+
+  void measure_machine(int local_ranks, bool processes) {
+    const int cores = usable_cores();
+    // A launcher that binds its processes leaves each with cores of its own.
+    const bool bound = processes && cores < static_cast<int>(std::thread::hardware_concurrency());
+    const Neighbourhood where{.ranks_here = local_ranks,
+                              .place = processes ? mpi::launch().local_rank : world_.rank(),
+                              .cores = bound ? cores * local_ranks : cores};
+    machine_rate_ = matmul_rate(world_, where, job_.precision.compute, 0.08);
+    if (options_.profile_steps == 0) return;
+    const Coordinates at = engine_->groups().at;
+    profile_ = std::make_unique<Profile>(
+        world_, ProfileOptions{.steps = options_.profile_steps,
+                               .where = where,
+                               .compute = job_.precision.compute,
+                               .rank_name = fmt::format("rank {} (data {}, tensor {}, pipeline {})",
+                                                        world_.rank(), at.data, at.tensor, at.pipeline)});
+  }
+
+  void keep_profile(const std::optional<ProfileReport>& report) {
+    if (!report) return;
+    profiled_ = true;
+    world_.agree("writing the profile", [&] {
+      if (!folder_) return;
+      folder_->write_report("profile.txt", report->table);
+      folder_->write_report("profile.trace.json", report->trace);
+    });
+    console_.line(report->table);
+    console_.line(fmt::format("profile: {0}/profile.txt, {0}/profile.trace.json", job_.output_dir));
   }
 
   // Reads the batch of the next step and agrees with all ranks on whether to go on: a signal anywhere stops,
@@ -160,7 +201,7 @@ class Trainer {
 
   void train_step(const Batch& batch) {
     const Clock::time_point begin = Clock::now();
-    const double waited = world_.waited_seconds();
+    const TransportTimes before = world_.times();
     const double rate = learning_rate(job_.learning_rate, progress_.step);
     const StepReport report = engine_->step(batch, progress_.step, rate);
     ++progress_.step;
@@ -179,7 +220,11 @@ class Trainer {
         .total_tokens = progress_.tokens,
         .step_seconds = seconds,
         .tokens_per_second = static_cast<double>(job_.batch.global * job_.model.sequence_length) / seconds,
-        .wait_seconds = world_.waited_seconds() - waited,
+        .wait_seconds = world_.times().waited - before.waited,
+        .exposed_communication = world_.times().exposed() - before.exposed(),
+        .share = model_flops_per_token(job_.model) *
+                 static_cast<double>(job_.batch.global * job_.model.sequence_length) /
+                 (seconds * machine_rate_.total),
         .skipped = !report.applied};
     if (job_.precision.loss_scale.enabled) metrics.loss_scale = report.loss_scale;
     if (folder_) folder_->append_metrics(to_json(metrics));
@@ -221,6 +266,9 @@ class Trainer {
   LoggerPtr log_;
   std::unique_ptr<BatchLoader> data_;
   std::unique_ptr<TrainingEngine> engine_;
+  MachineRate machine_rate_;
+  std::unique_ptr<Profile> profile_;  // after the engine, whose ranks it names
+  bool profiled_ = false;
   Progress progress_;
   int64_t saved_step_ = -1;
   std::optional<double> last_loss_;

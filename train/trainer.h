@@ -22,6 +22,9 @@ struct TrainOptions {
   std::ostream* out = nullptr;             // where rank 0 talks to a person; null = nowhere
   bool interactive = false;                // `out` is a terminal: a progress bar
   const std::atomic<int>* stop = nullptr;  // non-zero: the signal that asks for an end after this step
+  // Steps of which to keep accounts (train/profile.h), 0 = none: profile.txt and profile.trace.json. The
+  // device must run on a ProfilingBackend.
+  int64_t profile_steps = 0;
 };
 
 struct TrainResult {

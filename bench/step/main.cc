@@ -4,10 +4,7 @@
 // Prints (and with --json FILE writes) the seconds of a step, tokens/s, model FLOP/s and their share of the rate at which this very machine
 // multiplies 1024 x 3072 x 768 in the same run, so that the share says what the rest of a step costs. For
 // ranks on one machine.
-//
-// Model FLOPs of a token: 6 N + 6 L C T. N counts every parameter once, a tied head as well as an untied one,
-// but not an untied input table, which is only looked up; 6 L C T is causal attention, half of the full
-// square (Narayanan 2021, appendix, with that half).
+// Model FLOPs: models/config.h, model_flops_per_token.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -15,27 +12,29 @@
 #include <memory>
 #include <optional>
 
-#include "bench/step/matmul_rate.h"
 #include "bench/step/options.h"
 #include "bench/step/process.h"
 #include "bench/step/report.h"
-#include "bench/step/timed_backend.h"
 #include "bench/step/training.h"
 #include "core/cpu/cpu_backend.h"
 #include "core/error.h"
+#include "core/profiling_backend.h"
 #include "job/validate.h"
+#include "train/machine_rate.h"
+#include "train/setup.h"
 
 namespace octant::bench {
 namespace {
 
 void measure(World& world, const Job& job, const Options& options) {
   check_world(job, world.size());
+  const Neighbourhood where{.ranks_here = world.size(), .place = world.rank(), .cores = usable_cores()};
+  const auto rate = [&] { return matmul_rate(world, where, job.precision.compute, 1.0).total; };
   Machine machine;
   machine.load_before = load_average();
-  const Measurement run = train(world, job, options.steps,
-                                [&] { machine.matmul_rate = matmul_rate(world, job.precision.compute); });
+  const Measurement run = train(world, job, options.steps, [&] { machine.matmul_rate = rate(); });
   // Other programs come and go: the faster of two measurements is nearer to what the machine can do.
-  machine.matmul_rate = std::max(machine.matmul_rate, matmul_rate(world, job.precision.compute));
+  machine.matmul_rate = std::max(machine.matmul_rate, rate());
   machine.load_after = load_average();
   if (world.rank() != 0) return;
   print_report(world, job, options, machine, run);
@@ -57,8 +56,8 @@ int run(int argc, char** argv) {
     return 2;
   }
   const auto device = [&o](int) {
-    return std::make_unique<Device>(std::make_unique<TimedBackend>(cpu::make_backend({.threads = o.threads})),
-                                    0);
+    return std::make_unique<Device>(
+        std::make_unique<ProfilingBackend>(cpu::make_backend({.threads = o.threads})), 0);
   };
   const auto rank = [&](World& world) { measure(world, *job, o); };
   const WorldResult result =

@@ -22,21 +22,40 @@ double tokens_of(const Job& job) {
   return static_cast<double>(job.batch.global * job.model.sequence_length);
 }
 
-void print_operations(const Times& times, double waited, double seconds, int steps) {
-  std::vector<std::pair<std::string_view, OperationTime>> sorted(times.begin(), times.end());
-  std::sort(sorted.begin(), sorted.end(),
-            [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
-  fmt::print("\n{:<24}{:>10}{:>8}{:>10}{:>12}\n", "a step of rank 0", "seconds", "share", "calls", "GFLOP/s");
-  double rest = seconds - waited;
-  for (const auto& [operation, time] : sorted) {
-    rest -= time.seconds;
-    fmt::print("{:<24}{:>10.4f}{:>7.1f}%{:>10.1f}", operation, time.seconds / steps,
-               100 * time.seconds / seconds, static_cast<double>(time.calls) / steps);
-    if (time.flops > 0) fmt::print("{:>12.1f}", time.flops / time.seconds * 1e-9);
+void print_operations(const Measurement& run, double seconds, int steps) {
+  using Operation = ProfilingBackend::Operation;
+  struct Line {
+    Operation operation;
+    ProfilingBackend::Total total;
+  };
+  std::vector<Line> lines;
+  double rest = seconds - run.waited - run.moved;
+  for (size_t i = 0; i < run.times.size(); ++i) {
+    if (run.times[i].calls == 0) continue;
+    const auto operation = static_cast<Operation>(i);
+    lines.push_back({operation, run.times[i]});
+    // The transport's sums and copies are within what it moved.
+    if (operation != Operation::kReduce && operation != Operation::kCopy) rest -= run.times[i].seconds;
+  }
+  std::sort(lines.begin(), lines.end(),
+            [](const Line& a, const Line& b) { return a.total.seconds > b.total.seconds; });
+  fmt::print("\n{:<24}{:>10}{:>8}{:>10}{:>12}{:>12}\n", "a step of rank 0", "seconds", "share", "calls",
+             "GFLOP/s", "GB/s");
+  for (const auto& [operation, total] : lines) {
+    fmt::print("{:<24}{:>10.4f}{:>7.1f}%{:>10.1f}", ProfilingBackend::name(operation), total.seconds / steps,
+               100 * total.seconds / seconds, static_cast<double>(total.calls) / steps);
+    if (total.cost.flops > 0)
+      fmt::print("{:>12.1f}", total.cost.flops / total.seconds * 1e-9);
+    else
+      fmt::print("{:>12}{:>12.1f}", "", total.cost.bytes / total.seconds * 1e-9);
     fmt::print("\n");
   }
-  fmt::print("{:<24}{:>10.4f}{:>7.1f}%\n", "waiting for peers", waited / steps, 100 * waited / seconds);
-  fmt::print("{:<24}{:>10.4f}{:>7.1f}%\n", "everything else", rest / steps, 100 * rest / seconds);
+  const auto other = [&](const char* what, double of) {
+    fmt::print("{:<24}{:>10.4f}{:>7.1f}%\n", what, of / steps, 100 * of / seconds);
+  };
+  other("waiting for peers", run.waited);
+  other("moving peers' bytes", run.moved);
+  other("everything else", rest);
 }
 
 }  // namespace
@@ -67,7 +86,7 @@ void print_report(World& world, const Job& job, const Options& options, const Ma
              machine.load_after);
   double total = 0;
   for (double each : run.seconds) total += each;
-  if (options.operations) print_operations(run.times, run.waited, total, options.steps);
+  if (options.operations) print_operations(run, total, options.steps);
 }
 
 void write_report(World& world, const Job& job, const Options& options, const Machine& machine,

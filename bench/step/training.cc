@@ -49,7 +49,7 @@ Batch make_batch(Device& device, const Job& job, int data_rank, int64_t step) {
 }  // namespace
 
 Measurement train(World& world, const Job& job, int steps, const std::function<void()>& ready) {
-  auto& clock = dynamic_cast<TimedBackend&>(world.device().ops());
+  auto& clock = dynamic_cast<ProfilingBackend&>(world.device().ops());
   TrainingEngine engine(job, world, TrainingEngine::Purpose::kTrain);
   engine.initialize();
   Measurement result;
@@ -61,15 +61,17 @@ Measurement train(World& world, const Job& job, int steps, const std::function<v
       result.start_seconds = seconds_since_process_start();
       ready();
     }
-    if (step == 1) clock.clear();
-    const double waited = world.waited_seconds();
+    if (step == 1) clock.start(/*most_events=*/0);
+    const TransportTimes before = world.times();
     const Clock::time_point begin = Clock::now();
     result.loss = engine.step(batch, step, job.learning_rate.peak).loss.value_or(0);
     const double mine = std::chrono::duration<double>(Clock::now() - begin).count();
-    if (step > 0) result.waited += world.waited_seconds() - waited;
+    if (step > 0) result.waited += world.times().waited - before.waited;
+    if (step > 0) result.moved += world.times().moved - before.moved;
     if (step > 0) result.seconds.push_back(largest(world, mine));
   }
-  result.times = clock.times();
+  clock.stop();
+  result.times = clock.totals();
   result.mean_waited = summed(world, result.waited) / world.size();
   const MemoryLedger& ledger = world.device().ledger();
   result.peak_bytes = largest(world, static_cast<double>(ledger.peak_total()));
@@ -82,11 +84,7 @@ Measurement train(World& world, const Job& job, int steps, const std::function<v
 
 // Model FLOPs of one training step of the whole job.
 double step_flops(const Job& job) {
-  const ModelConfig& m = job.model;
-  const double lookup = m.tie_embeddings ? 0.0 : static_cast<double>(m.vocab_size * m.hidden_size);
-  const double token = 6.0 * (static_cast<double>(parameter_count(m)) - lookup) +
-                       6.0 * static_cast<double>(m.num_layers * m.hidden_size * m.sequence_length);
-  return token * static_cast<double>(job.batch.global * m.sequence_length);
+  return model_flops_per_token(job.model) * static_cast<double>(job.batch.global * job.model.sequence_length);
 }
 
 }  // namespace octant::bench

@@ -2,29 +2,27 @@
 //
 //   const Measurement run = train(world, job, 3, [&] { rate = matmul_rate(world, dtype); });
 //
-// Collective over the world, whose device must run on a TimedBackend. Blocks until the last step is done.
+// Collective over the world, whose device must run on a ProfilingBackend. Blocks until the last step is done.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <string_view>
 #include <vector>
 
-#include "bench/step/timed_backend.h"
+#include "core/profiling_backend.h"
 #include "job/job.h"
 #include "parallel/world.h"
 
 namespace octant::bench {
 
-using Times = std::map<std::string_view, OperationTime>;
-
 struct Measurement {
   std::vector<double> seconds;  // of each step, on the slowest rank
-  Times times;                  // of rank 0's operations over these steps
-  double waited = 0;            // of rank 0 over these steps
-  double mean_waited = 0;       // over ranks
+  std::array<ProfilingBackend::Total, ProfilingBackend::kOperations> times =
+      {};                  // of rank 0's operations over these steps
+  double waited = 0;       // of rank 0 over these steps
+  double moved = 0;        // likewise: reading and summing what peers laid open
+  double mean_waited = 0;  // over ranks
   double loss = 0;
   double peak_bytes = 0;                             // of the ledger, largest rank's
   std::array<double, kMemoryKinds> kind_peaks = {};  // of the ledger by kind, each the largest rank's

@@ -36,8 +36,10 @@ int run_train(const JobArguments& arguments, Streams& streams) {
   std::optional<TrainResult> result;
   const int code = run_job(arguments, streams, [&](World& world, const Job& job) {
     const bool first = world.rank() == 0;
-    const TrainOptions options{
-        .out = first ? &streams.out : nullptr, .interactive = first && streams.interactive, .stop = &stop};
+    const TrainOptions options{.out = first ? &streams.out : nullptr,
+                               .interactive = first && streams.interactive,
+                               .stop = &stop,
+                               .profile_steps = arguments.profile_steps};
     const TrainResult mine = train(world, job, options);
     // Equal on every rank; of the ranks of a process one may write it.
     if (first || world.transport() != "threads") result = mine;
@@ -54,6 +56,11 @@ void add_train(CLI::App& app, VerbAction& chosen) {
   auto arguments = std::make_shared<JobArguments>();
   add_job_arguments(*verb, *arguments);
   arguments->begins_there = true;
+  verb->add_option("--profile", arguments->profile_steps,
+                   "keeps accounts of N steps, after two that warm up: profile.txt and profile.trace.json "
+                   "(chrome://tracing, Perfetto) in output_dir")
+      ->type_name("N")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));
   verb->get_option("--checkpoint")
       ->description("begins at this checkpoint, or a run's newest; holds the job where no JOB is given");
   verb->callback([arguments, &chosen] {

@@ -36,7 +36,8 @@ class MpiWorld final : public World {
   Device& device() override { return device_; }
   Communicator& communicator() override { return communicator_; }
   TrafficLedger& traffic() override { return traffic_; }
-  double waited_seconds() const override { return engine_.waited_seconds(); }
+  const TransportTimes& times() const override { return engine_.times(); }
+  void observe(TransportObserver* observer) override { engine_.observe(observer); }
 
   void finish() { engine_.wait_all(); }
   void give_up() noexcept { engine_.give_up(); }

@@ -59,7 +59,8 @@ class ThreadWorld final : public World {
   Device& device() override { return device_; }
   Communicator& communicator() override { return communicator_; }
   TrafficLedger& traffic() override { return traffic_; }
-  double waited_seconds() const override { return engine_.waited_seconds(); }
+  const TransportTimes& times() const override { return engine_.times(); }
+  void observe(TransportObserver* observer) override { engine_.observe(observer); }
 
   void finish() { engine_.wait_all(); }
 

@@ -119,27 +119,28 @@ Outcome run(const Folder& folder, const std::string& name, const Set& set, const
   Outcome outcome;
   outcome.folder = settings.output_dir;
   std::mutex mutex;
-  const WorldResult ended =
-      threads::run(settings.parallel.ranks(), world_options(settings),
-                   device_factory(settings, settings.parallel.ranks()), [&](World& world) {
-                     LineBuffer buffer([&](const std::string& line) {
-                       if (hooks.on_line) hooks.on_line(world, line);
-                     });
-                     std::ostream out(&buffer);
-                     const auto keep = [&] {
-                       if (world.rank() == 0) outcome.output = buffer.str();
-                     };
-                     try {
-                       const TrainResult result = train(world, settings, {.out = &out, .stop = hooks.stop});
-                       if (world.rank() == 0) outcome.result = result;
-                     } catch (...) {
-                       keep();
-                       throw;
-                     }
-                     keep();
-                     const std::lock_guard lock(mutex);
-                     if (hooks.at_end) hooks.at_end(world);
-                   });
+  const WorldResult ended = threads::run(
+      settings.parallel.ranks(), world_options(settings),
+      device_factory(settings, settings.parallel.ranks(), hooks.profile_steps > 0), [&](World& world) {
+        LineBuffer buffer([&](const std::string& line) {
+          if (hooks.on_line) hooks.on_line(world, line);
+        });
+        std::ostream out(&buffer);
+        const auto keep = [&] {
+          if (world.rank() == 0) outcome.output = buffer.str();
+        };
+        try {
+          const TrainResult result =
+              train(world, settings, {.out = &out, .stop = hooks.stop, .profile_steps = hooks.profile_steps});
+          if (world.rank() == 0) outcome.result = result;
+        } catch (...) {
+          keep();
+          throw;
+        }
+        keep();
+        const std::lock_guard lock(mutex);
+        if (hooks.at_end) hooks.at_end(world);
+      });
   outcome.exit_code = ended.exit_code;
   outcome.failed_rank = ended.failed_rank;
   outcome.message = ended.message;

@@ -67,6 +67,7 @@ struct Outcome {
 
 struct Hooks {
   const std::atomic<int>* stop = nullptr;
+  int64_t profile_steps = 0;
   std::function<void(World&, const std::string& text)> on_line =
       nullptr;                                   // on rank 0, for every line that a person sees
   std::function<void(World&)> at_end = nullptr;  // on every rank, when train() has returned
