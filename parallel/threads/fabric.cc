@@ -2,39 +2,62 @@
 
 #include <fmt/format.h>
 
+#include "parallel/spin.h"
 #include "parallel/threads/group.h"
 
 namespace octant::threads {
 
-Fabric::Fabric(int size, const WorldOptions& options) : options_(options) {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A wake-up through the kernel costs some 20 to 50 us: watching about as long as that loses at most half. A
+// crowded machine has other ranks to run.
+constexpr std::chrono::microseconds kWatching(100);
+constexpr std::chrono::microseconds kWatchingWhenCrowded(20);
+
+}  // namespace
+
+Fabric::Fabric(int size, const WorldOptions& options) : options_(options), crowded_(size > cores_allowed()) {
   for (int rank = 0; rank < size; ++rank) ranks_.push_back(std::make_unique<Rank>());
 }
 
 Fabric::~Fabric() = default;
 
+// The counter is raised before `asleep` is read here, and `asleep` is set before the counter is read there, in
+// one order for all (seq_cst): one of the two sees the other.
 void Fabric::signal(int rank) {
   Rank& sleeper = *ranks_[static_cast<size_t>(rank)];
-  {
-    const std::lock_guard lock(sleeper.mutex);
-    ++sleeper.signals;
-  }
+  sleeper.signals.fetch_add(1);
+  if (!sleeper.asleep.load()) return;
+  { const std::lock_guard lock(sleeper.mutex); }
   sleeper.changed.notify_one();
 }
 
 uint64_t Fabric::ticket(int rank) {
-  Rank& mine = *ranks_[static_cast<size_t>(rank)];
-  const std::lock_guard lock(mine.mutex);
-  return mine.signals;
+  return ranks_[static_cast<size_t>(rank)]->signals.load();
 }
 
-void Fabric::block(int rank, uint64_t ticket, std::chrono::steady_clock::time_point deadline) {
+void Fabric::block(int rank, uint64_t ticket, Clock::time_point deadline) {
   Rank& mine = *ranks_[static_cast<size_t>(rank)];
+  const auto changed = [&] { return mine.signals.load() != ticket; };
+  constexpr int kLooksBetweenClocks = 16;
+  const Clock::time_point until = Clock::now() + (crowded_ ? kWatchingWhenCrowded : kWatching);
+  Pause pause(crowded_);
+  do {
+    for (int look = 0; look < kLooksBetweenClocks; ++look) {
+      if (changed()) return;
+      pause();
+    }
+  } while (Clock::now() < until);
+
   std::unique_lock lock(mine.mutex);
-  const auto changed = [&] { return mine.signals != ticket; };
-  if (deadline == std::chrono::steady_clock::time_point::max())
+  mine.asleep.store(true);
+  if (deadline == Clock::time_point::max())
     mine.changed.wait(lock, changed);
   else
     mine.changed.wait_until(lock, deadline, changed);
+  mine.asleep.store(false);
 }
 
 void Fabric::fail(int rank, ExitCode code, const std::string& text, bool at_fault) {

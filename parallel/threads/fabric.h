@@ -1,9 +1,10 @@
 // What the ranks of a thread world share: who sleeps, who has failed, who has ended, and the flight
 // recorders.
 //
-// Every rank has a mailbox: a counter under a mutex with a condition variable. Whoever changes something that
-// a rank may wait for signals that rank's mailbox afterwards; a rank reads its counter before it looks at its
-// operations and sleeps only while the counter still has that value, so no signal is lost.
+// Every rank has a mailbox: a counter, and a condition variable to sleep on. Whoever changes something that a
+// rank may wait for raises that rank's counter afterwards; a rank reads its counter before it looks at its
+// operations, watches it for a short while (shorter where ranks share cores), and then sleeps only while it
+// still has that value, so no signal is lost. A signal takes the mutex only when the rank says that it sleeps.
 #pragma once
 
 #include <atomic>
@@ -58,7 +59,9 @@ class Fabric {
   struct Rank {
     std::mutex mutex;
     std::condition_variable changed;
-    uint64_t signals = 0;
+    // On a line of its own: its rank watches it.
+    alignas(64) std::atomic<uint64_t> signals = 0;
+    std::atomic<bool> asleep = false;
     std::atomic<bool> ended = false;
     FlightRecorder recorder;
   };
@@ -68,6 +71,7 @@ class Fabric {
   };
 
   WorldOptions options_;
+  bool crowded_;  // more ranks than cores
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::atomic<bool> failed_ = false;
   mutable std::mutex mutex_;

@@ -1,5 +1,6 @@
 #include "parallel/threads/group.h"
 
+#include <mutex>
 #include <utility>
 
 #include "core/error.h"
@@ -42,19 +43,26 @@ Slot::Step Slot::begin(int passed, int phases, int source) {
 
 bool Slot::end_read(int phase) {
   const std::lock_guard lock(mutex_);
-  if (--readers_ == 0 && withdrawn_) idle_.notify_all();
+  --readers_;
   return ++passed_[phase] == size();
 }
 
 void Slot::leave() {
   const std::lock_guard lock(mutex_);
-  if (--readers_ == 0) idle_.notify_all();
+  --readers_;
 }
 
 void Slot::withdraw() noexcept {
-  std::unique_lock lock(mutex_);
-  withdrawn_ = true;
-  idle_.wait(lock, [&] { return readers_ == 0; });
+  // Readers are on their way out; this happens once, when a world has failed.
+  Pause pause(true);
+  while (true) {
+    {
+      const std::lock_guard lock(mutex_);
+      withdrawn_ = true;
+      if (readers_ == 0) return;
+    }
+    pause();
+  }
 }
 
 std::vector<int> Slot::missing() {

@@ -3,21 +3,20 @@
 // An operation meets in a Slot. Each rank that takes part publishes what it lays open (pointers to its
 // buffers) and then reads what the others laid open, in one or two phases: a phase begins when those it reads
 // from have published, or when everyone has passed the phase before, and a rank is done when everyone has
-// passed the last phase, for until then its buffers are read. Everything in a slot is guarded by its mutex;
+// passed the last phase, for until then its buffers are read. Everything in a slot is guarded by its lock;
 // the reading itself runs outside of it, counted in `readers`, so that a rank that gives up can wait until
 // nobody reads its buffers any more.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "parallel/fingerprint.h"
+#include "parallel/spin.h"
 
 namespace octant::threads {
 
@@ -63,8 +62,7 @@ class Slot {
  private:
   std::string group_;
   std::vector<int> world_ranks_;
-  std::mutex mutex_;
-  std::condition_variable idle_;
+  SpinLock mutex_;
   std::vector<Contribution> contributions_;
   int published_ = 0;
   int first_ = -1;
@@ -97,7 +95,7 @@ class Group {
   Fabric& fabric_;
   std::string name_;
   std::vector<int> members_;
-  std::mutex mutex_;
+  SpinLock mutex_;
   std::map<Key, Meeting> meetings_;
 };
 
