@@ -6,6 +6,7 @@
 
 #include "core/cpu/activation.h"
 #include "core/cpu/attention.h"
+#include "core/cpu/copy.h"
 #include "core/cpu/cross_entropy.h"
 #include "core/cpu/dropout.h"
 #include "core/cpu/elementwise.h"
@@ -24,7 +25,7 @@
 namespace octant::cpu {
 namespace {
 
-constexpr int64_t kCopyGrain = int64_t{1} << 20;
+constexpr int64_t kZeroGrain = int64_t{1} << 20;
 
 class CpuBackend final : public Backend {
  public:
@@ -50,13 +51,7 @@ class CpuBackend final : public Backend {
   bool fresh_memory_is_zero(int64_t bytes) const override { return is_mapped(bytes); }
 
   void copy(Stream, void* to, const void* from, int64_t bytes) override {
-    if (bytes <= 0) return;
-    const auto overlap = static_cast<std::byte*>(to) < static_cast<const std::byte*>(from) + bytes &&
-                         static_cast<const std::byte*>(from) < static_cast<std::byte*>(to) + bytes;
-    parallel_for(overlap ? 1 : threads_, bytes, kCopyGrain, [&](int64_t begin, int64_t end) {
-      std::memmove(static_cast<std::byte*>(to) + begin, static_cast<const std::byte*>(from) + begin,
-                   static_cast<size_t>(end - begin));
-    });
+    copy_bytes(to, from, bytes, threads_);
   }
   void copy_from_host(Stream stream, void* to, const void* from, int64_t bytes) override {
     copy(stream, to, from, bytes);
@@ -65,7 +60,7 @@ class CpuBackend final : public Backend {
     copy(stream, to, from, bytes);
   }
   void set_zero(Stream, void* data, int64_t bytes) override {
-    parallel_for(threads_, bytes, kCopyGrain, [&](int64_t begin, int64_t end) {
+    parallel_for(threads_, bytes, kZeroGrain, [&](int64_t begin, int64_t end) {
       std::memset(static_cast<std::byte*>(data) + begin, 0, static_cast<size_t>(end - begin));
     });
   }

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <type_traits>
 
 #include "core/cpu/float_types.h"
@@ -50,25 +53,60 @@ void Cast(const CastArgs& args, int64_t begin, int64_t end) {
   });
 }
 
+// Sums past the size of a core's caches are written around them, unless the cache has the target anyway
+// because it is read.
+HWY_INLINE bool streams_out(const ReduceArgs& args) {
+  constexpr int64_t kStreamed = int64_t{2} << 20;
+  if (args.accumulate || args.n * size_of(args.out_dtype) < kStreamed) return false;
+  return std::find(args.sources, args.sources + args.num_sources, args.out) ==
+         args.sources + args.num_sources;
+}
+
+// out[i] = value_at(i, count) for the range.
+template <typename T, typename F>
+HWY_INLINE void write_range(const ReduceArgs& args, int64_t begin, int64_t end, const F& value_at) {
+  T* const out = static_cast<T*>(args.out);
+  const auto write = [&](int64_t i, auto count) HWY_ATTR { store(value_at(i, count), out + i, count); };
+  if constexpr (std::is_same_v<T, float>) {
+    if (streams_out(args) && reinterpret_cast<uintptr_t>(out) % 64 == 0) {
+      // From a cache line's first element to its last.
+      const int64_t first = std::min(end, (begin + 15) / 16 * 16), last = std::max(first, end / 16 * 16);
+      pieces(begin, first, write);
+      for (int64_t i = first; i < last; i += kLanes) hn::Stream(value_at(i, Whole()), F32(), out + i);
+      pieces(last, end, write);
+      hwy::FlushStream();
+      return;
+    }
+  }
+  pieces(begin, end, write);
+}
+
 void ReduceFloats(const ReduceArgs& args, int64_t begin, int64_t end) {
   with_compute_type(args.dtype, [&](auto in_type) HWY_ATTR {
     using In = decltype(in_type);
     with_compute_type(args.out_dtype, [&](auto out_type) HWY_ATTR {
       using Out = decltype(out_type);
-      Out* out = static_cast<Out*>(args.out);
       const bool sum = args.op == ReduceOp::kSum;
-      pieces(begin, end, [&](int64_t i, auto count) HWY_ATTR {
+      // What a group of two does with every gradient.
+      if (sum && args.num_sources == 2 && !args.accumulate) {
+        const In* const first = static_cast<const In*>(args.sources[0]);
+        const In* const second = static_cast<const In*>(args.sources[1]);
+        write_range<Out>(args, begin, end, [&](int64_t i, auto count) HWY_ATTR {
+          return hn::Add(load(first + i, count), load(second + i, count));
+        });
+        return;
+      }
+      const Out* const old_values = static_cast<const Out*>(args.out);
+      write_range<Out>(args, begin, end, [&](int64_t i, auto count) HWY_ATTR {
         const auto source = [&](int s)
                                 HWY_ATTR { return load(static_cast<const In*>(args.sources[s]) + i, count); };
         VecF total = source(0);
         for (int s = 1; s < args.num_sources; ++s) {
           total = sum ? hn::Add(total, source(s)) : max_or_nan(total, source(s));
         }
-        if (args.accumulate) {
-          const VecF old = load(out + i, count);
-          total = sum ? hn::Add(old, total) : max_or_nan(old, total);
-        }
-        store(total, out + i, count);
+        if (!args.accumulate) return total;
+        const VecF old = load(old_values + i, count);
+        return sum ? hn::Add(old, total) : max_or_nan(old, total);
       });
     });
   });
