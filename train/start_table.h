@@ -7,10 +7,12 @@
 
 #include "data/batch_loader.h"
 #include "train/engine.h"
+#include "train/placement.h"
 
 namespace octant {
 
 std::vector<std::pair<std::string, std::string>> start_table(TrainingEngine& engine, const BatchLoader& data,
+                                                             const RankPlacement& placement,
                                                              const std::string& start);
 
 }  // namespace octant

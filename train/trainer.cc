@@ -12,8 +12,8 @@
 #include "train/engine.h"
 #include "train/evaluation.h"
 #include "train/learning_rate.h"
+#include "train/placement.h"
 #include "train/run_folder.h"
-#include "train/setup.h"
 #include "train/start_table.h"
 #include "train/summary.h"
 
@@ -86,10 +86,8 @@ class Trainer {
     engine_ = std::make_unique<TrainingEngine>(job_, world_, TrainingEngine::Purpose::kTrain);
     cut_.data_rank = engine_->groups().at.data;
     std::vector<std::string> notices = job_.notices;
-    const bool processes = world_.transport() != "threads";
-    const int local_ranks = processes ? mpi::launch().local_size : world_.size();
-    for (const std::string& notice : placement_notices(job_, local_ranks, processes))
-      notices.push_back(notice);
+    const RankPlacement placement = placement_of(job_, local_ranks(world_), world_.transport() != "threads");
+    for (const std::string& notice : placement.notices()) notices.push_back(notice);
     for (const std::string& notice : data_->notices()) notices.push_back(notice);
     notices.insert(notices.end(), resume.notices.begin(), resume.notices.end());
     std::string start = "first weights from the seed";
@@ -109,7 +107,7 @@ class Trainer {
     world_.agree("beginning the metrics", [&] {
       if (folder_) folder_->begin(job_, progress_.step);
     });
-    console_.table(fmt::format("octant: {}", job_.name), start_table(*engine_, *data_, start));
+    console_.table(fmt::format("octant: {}", job_.name), start_table(*engine_, *data_, placement, start));
     for (const std::string& notice : notices) {
       console_.line("note: " + notice);
       log_->info("{}", notice);

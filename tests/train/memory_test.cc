@@ -60,6 +60,31 @@ int64_t open_files() {
                        std::filesystem::directory_iterator());
 }
 
+// Bytes of every rank's arena at the end.
+std::vector<int64_t> arenas_after(const Folder& folder, int steps, const Set& set, const Set& grid) {
+  std::vector<int64_t> bytes(8);
+  good_run(folder, fmt::format("after_{}", steps), set, grid, {.at_end = [&](World& world) {
+             bytes.at(static_cast<size_t>(world.rank())) = world.device().arena_bytes();
+           }});
+  std::filesystem::remove_all(folder / fmt::format("after_{}", steps));
+  return bytes;
+}
+
+TEST(C55_LongRun, AsksTheSystemForNothingAfterItsSecondStep) {
+  const Folder folder;
+  for (const Set& grid : {layout(1, 1, 1, 0), layout(1, 2, 1, 0), layout(2, 1, 1, 3), layout(1, 1, 2, 1)}) {
+    const auto arenas = [&](int steps) {
+      return arenas_after(folder, steps,
+                          {fmt::format("training.steps={}", steps), "batch.micro_batch_size=3",
+                           "parallel.schedule=ONE_F_ONE_B"},
+                          grid);
+    };
+    const std::vector<int64_t> second = arenas(2);
+    EXPECT_GT(second[0], 0);
+    EXPECT_EQ(arenas(12), second) << name_of(grid);
+  }
+}
+
 struct Held {
   int64_t bytes, arena, files;
 };
