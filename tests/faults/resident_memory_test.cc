@@ -51,13 +51,13 @@ TEST_F(C56_ResidentMemory, OfOneRank) {
 }
 
 TEST_F(C56_ResidentMemory, OfThreadRanksTogether) {
-  const nlohmann::json ranks = ranks_of({"parallel.data=2", "zero.stage=1"}, Ranks::kThreads);
+  const nlohmann::json ranks = ranks_of({"parallel.data=2", "zero_optimization.stage=1"}, Ranks::kThreads);
   ASSERT_EQ(ranks.size(), 2u);
   expect_close(ranks[0]["peak_resident_bytes"], ledger_of(ranks[0]) + ledger_of(ranks[1]));
 }
 
 TEST_F(C56_ResidentMemory, OfEachProcessUnderMpi) {
-  const nlohmann::json ranks = ranks_of({"parallel.data=2", "zero.stage=0"}, Ranks::kMpi);
+  const nlohmann::json ranks = ranks_of({"parallel.data=2", "zero_optimization.stage=0"}, Ranks::kMpi);
   ASSERT_EQ(ranks.size(), 2u);
   for (const nlohmann::json& rank : ranks) expect_close(rank["peak_resident_bytes"], ledger_of(rank));
 }
