@@ -7,6 +7,7 @@ namespace octant {
 
 std::vector<std::pair<std::string, std::string>> start_table(TrainingEngine& engine, const BatchLoader& data,
                                                              const MachineRate& machine,
+                                                             const RankPlacement& placement,
                                                              const std::string& start) {
   const Job& job = engine.job();
   World& world = engine.world();
@@ -37,11 +38,11 @@ std::vector<std::pair<std::string, std::string>> start_table(TrainingEngine& eng
                                name_of(job.precision.gradients),
                                job.precision.loss_scale.enabled ? ", dynamic loss scale" : ""));
   add("activations", job.activation_checkpointing ? "recomputed (FULL)" : "kept");
-  add("device", fmt::format("{}, {} thread{} a rank", world.device().ops().name(),
-                            world.device().ops().threads(), world.device().ops().threads() == 1 ? "" : "s"));
+  add("device", fmt::format("{}, {}", world.device().ops().name(), placement.threads_text()));
   for (const auto& [name, value] : world.device().ops().description()) add("  " + name, value);
   add("machine", fmt::format("{:.0f} GFLOP/s {} in matrix products of 1024 × 3072 × 768, all ranks together",
                              machine.total * 1e-9, name_of(job.precision.compute)));
+  if (world.size() > 1) add("overlap", placement.overlap_text());
   for (const SourceSummary& source : data.summary())
     add("data",
         fmt::format("{}: weight {:.4f}, {} tokens, {} training and {} validation sequences", source.path,

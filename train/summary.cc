@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/config.h"
+#include "train/placement.h"
 
 namespace octant {
 
@@ -26,6 +27,8 @@ std::string rank_summary(TrainingEngine& engine, int64_t steps) {
   }
   memory["total"] = ledger.peak_total();
   entry["peak_bytes"] = memory;
+  const std::optional<int64_t> resident = peak_resident_bytes();
+  entry["peak_resident_bytes"] = resident ? nlohmann::ordered_json(*resident) : nlohmann::ordered_json();
   entry["wait_seconds"] = world.times().waited;
   entry["exposed_communication"] = world.times().exposed();
   nlohmann::ordered_json traffic = nlohmann::ordered_json::array();
@@ -57,8 +60,10 @@ std::string run_summary(TrainingEngine& engine, int64_t steps, double seconds, d
   summary["steps"] = steps;
   summary["seconds"] = seconds;
   summary["threads_per_rank"] = world.device().ops().threads();
+  summary["usable_cores"] = usable_cores();
   nlohmann::ordered_json device;
   for (const auto& [name, value] : world.device().ops().description()) device[name] = value;
+  summary["instruction_set"] = device["vector code"];
   summary["device"] = device;
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
   double exposed = 0;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
 #include "checkpoint/folder.h"
 #include "data/batch_loader.h"
@@ -14,9 +13,9 @@
 #include "train/evaluation.h"
 #include "train/learning_rate.h"
 #include "train/machine_rate.h"
+#include "train/placement.h"
 #include "train/profile.h"
 #include "train/run_folder.h"
-#include "train/setup.h"
 #include "train/start_table.h"
 #include "train/summary.h"
 
@@ -96,10 +95,8 @@ class Trainer {
     engine_ = std::make_unique<TrainingEngine>(job_, world_, TrainingEngine::Purpose::kTrain);
     cut_.data_rank = engine_->groups().at.data;
     std::vector<std::string> notices = job_.notices;
-    const bool processes = world_.transport() != "threads";
-    const int local_ranks = processes ? mpi::launch().local_size : world_.size();
-    for (const std::string& notice : placement_notices(job_, local_ranks, processes))
-      notices.push_back(notice);
+    const RankPlacement placement = placement_of(job_, local_ranks(world_), world_.transport() != "threads");
+    for (const std::string& notice : placement.notices()) notices.push_back(notice);
     for (const std::string& notice : data_->notices()) notices.push_back(notice);
     notices.insert(notices.end(), resume.notices.begin(), resume.notices.end());
     std::string start = "first weights from the seed";
@@ -116,11 +113,12 @@ class Trainer {
     } else {
       engine_->initialize();
     }
-    measure_machine(local_ranks, processes);
+    measure_machine(placement);
     world_.agree("beginning the metrics", [&] {
       if (folder_) folder_->begin(job_, progress_.step);
     });
-    console_.table(fmt::format("octant: {}", job_.name), start_table(*engine_, *data_, machine_rate_, start));
+    console_.table(fmt::format("octant: {}", job_.name),
+                   start_table(*engine_, *data_, machine_rate_, placement, start));
     for (const std::string& notice : notices) {
       console_.line("note: " + notice);
       log_->info("{}", notice);
@@ -130,13 +128,10 @@ class Trainer {
     world_.traffic().clear();
   }
 
-  void measure_machine(int local_ranks, bool processes) {
-    const int cores = usable_cores();
-    // A launcher that binds its processes leaves each with cores of its own.
-    const bool bound = processes && cores < static_cast<int>(std::thread::hardware_concurrency());
-    const Neighbourhood where{.ranks_here = local_ranks,
-                              .place = processes ? mpi::launch().local_rank : world_.rank(),
-                              .cores = bound ? cores * local_ranks : cores};
+  void measure_machine(const RankPlacement& placement) {
+    const Neighbourhood where{.ranks_here = placement.ranks,
+                              .place = placement.processes ? mpi::launch().local_rank : world_.rank(),
+                              .cores = placement.shared_cores()};
     machine_rate_ = matmul_rate(world_, where, job_.precision.compute, 0.08);
     if (options_.profile_steps == 0) return;
     const Coordinates at = engine_->groups().at;

@@ -21,7 +21,7 @@
 #include "core/profiling_backend.h"
 #include "job/validate.h"
 #include "train/machine_rate.h"
-#include "train/setup.h"
+#include "train/placement.h"
 
 namespace octant::bench {
 namespace {
