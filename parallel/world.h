@@ -34,6 +34,7 @@ struct WorldOptions {
   bool verify_collectives = false;
   double collective_timeout_seconds = 600;  // 0 = none
   LastWords last_words = nullptr;
+  bool direct_reads = true;  // mpi: read the memory of ranks on this host where the system allows it
 };
 
 class World {
@@ -44,6 +45,8 @@ class World {
   virtual int size() const = 0;
   virtual std::string transport() const = 0;  // "threads" or "mpi"
   virtual std::string host() const = 0;
+  // How bytes go from rank to rank, for the start-up table.
+  virtual std::string transfers() const = 0;
   virtual Device& device() = 0;
   virtual Communicator& communicator() = 0;  // the group "world"
   virtual TrafficLedger& traffic() = 0;

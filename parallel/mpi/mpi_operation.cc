@@ -87,6 +87,24 @@ void MpiOperation::receive_from(int peer, void* data, int64_t bytes, Phase phase
   transfers_.receive(site_->channels.collectives, data, bytes, world_rank(peer), tag(phase));
 }
 
+void MpiOperation::send_offers(int peer, Phase phase) {
+  const std::vector<Offer>& parts = given_[static_cast<size_t>(peer)];
+  send_to(peer, parts.data(), static_cast<int64_t>(parts.size() * sizeof(Offer)), phase);
+}
+
+void MpiOperation::receive_offers(int peer, int parts, Phase phase) {
+  std::vector<Offer>& offers = taken_[static_cast<size_t>(peer)];
+  offers.resize(static_cast<size_t>(parts));
+  receive_from(peer, offers.data(), static_cast<int64_t>(offers.size() * sizeof(Offer)), phase);
+}
+
+void MpiOperation::check_offer(int peer, size_t part, int64_t bytes) const {
+  const int64_t offered = taken_[static_cast<size_t>(peer)][part].bytes;
+  if (offered != bytes)
+    throw BugError(fmt::format("{} #{} of group {}: rank {} offered {} bytes where {} were expected",
+                               call_.str(), call_.sequence, site_->group, world_rank(peer), offered, bytes));
+}
+
 void MpiOperation::copy(void* to, const void* from, int64_t bytes) {
   if (to != from && bytes > 0) device().ops().copy(device().compute(), to, from, bytes);
 }

@@ -1,5 +1,8 @@
-// The operations of the mpi transport: direct exchanges of pieces, summed here in rank order when all have
-// arrived.
+// The operations of the mpi transport: exchanges of pieces between every two ranks, summed here in rank order.
+//
+// A piece travels in one of two ways, chosen alike by both ranks from its size and where they are. As a
+// message; or it is offered: the owner sends where it lies, the other reads it there once all offers of the
+// operation are in (direct_reads.h) and answers, and until then the owner's operation is under way.
 #pragma once
 
 #include <memory>
@@ -11,6 +14,7 @@
 #include "parallel/communicator.h"
 #include "parallel/engine.h"
 #include "parallel/fingerprint.h"
+#include "parallel/mpi/direct_reads.h"
 #include "parallel/mpi/notices.h"
 #include "parallel/mpi/session.h"
 #include "parallel/mpi/transfers.h"
@@ -23,6 +27,7 @@ struct Site {
   Engine& engine;
   Device& device;
   const Channels& channels;
+  DirectReads& direct;
   const Notices& notices;
   std::string group;
   std::vector<int> members;
@@ -31,6 +36,13 @@ struct Site {
   bool verify = false;
 };
 using SitePtr = std::shared_ptr<const Site>;
+
+// A part of a piece that lies in its owner's memory.
+struct Offer {
+  uint64_t address = 0;
+  int64_t bytes = 0;
+  int64_t answer = 0;  // a message's alone: the number to answer with
+};
 
 class MpiOperation : public Operation {
  public:
@@ -45,7 +57,12 @@ class MpiOperation : public Operation {
 
  protected:
   MpiOperation(const SitePtr& site, const Fingerprint& call, bool verify = true)
-      : Operation(site->engine), site_(site), call_(call), verify_(verify && site->verify) {}
+      : Operation(site->engine),
+        given_(site->members.size()),
+        taken_(site->members.size()),
+        site_(site),
+        call_(call),
+        verify_(verify && site->verify) {}
 
   // Posts the first messages.
   virtual void post() = 0;
@@ -57,6 +74,32 @@ class MpiOperation : public Operation {
   Device& device() const { return site_->device; }
   void send_to(int peer, const void* data, int64_t bytes, Phase phase = Phase::kExchange);
   void receive_from(int peer, void* data, int64_t bytes, Phase phase = Phase::kExchange);
+  // Whether a piece of so many bytes is read in place; group ranks.
+  bool is_read(int peer, int64_t bytes) const {
+    return bytes >= DirectReads::kSmallest && site_->direct.possible(world_rank(peer));
+  }
+  // The parts are sent once all have been added, and read in the order in which they were.
+  void add_offer(int peer, const void* data, int64_t bytes) {
+    given_[static_cast<size_t>(peer)].push_back({reinterpret_cast<uint64_t>(data), bytes, 0});
+  }
+  void send_offers(int peer, Phase phase);
+  void receive_offers(int peer, int parts, Phase phase);
+  // Throws BugError when the part that was offered has another size.
+  void check_offer(int peer, size_t part, int64_t bytes) const;
+  void read_offer(int peer, size_t part, int64_t offset, void* to, int64_t bytes) const {
+    site_->direct.read(world_rank(peer), to,
+                       taken_[static_cast<size_t>(peer)][part].address + static_cast<uint64_t>(offset), bytes);
+  }
+  void read_offer(int peer, size_t part, void* to, int64_t bytes) const {
+    check_offer(peer, part, bytes);
+    read_offer(peer, part, 0, to, bytes);
+  }
+  void send_answer(int peer, Phase phase) {
+    transfers_.send_empty(site_->channels.collectives, world_rank(peer), tag(phase));
+  }
+  void receive_answer(int peer, Phase phase) {
+    transfers_.receive_empty(site_->channels.collectives, world_rank(peer), tag(phase));
+  }
   int tag(Phase phase) const { return collective_tag(site_->number, phase, call_.sequence); }
   void copy(void* to, const void* from, int64_t bytes);
   // The peers of this rank, nearest above first, so that not all send to one at a time.
@@ -66,6 +109,7 @@ class MpiOperation : public Operation {
   const Site& site() const { return *site_; }
   const Fingerprint& call() const { return call_; }
   Transfers transfers_;
+  std::vector<std::vector<Offer>> given_, taken_;  // by group rank
 
  private:
   void compare_fingerprints();

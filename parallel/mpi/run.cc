@@ -6,6 +6,7 @@
 
 #include "parallel/failure.h"
 #include "parallel/mpi/communicator.h"
+#include "parallel/mpi/direct_reads.h"
 #include "parallel/mpi/engine.h"
 #include "parallel/mpi/notices.h"
 #include "parallel/mpi/session.h"
@@ -19,8 +20,10 @@ constexpr double kGraceSeconds = 4;
 
 class MpiWorld final : public World {
  public:
-  MpiWorld(Channels& channels, Notices& notices, const WorldOptions& options, Device& device)
+  MpiWorld(Channels& channels, DirectReads& direct, Notices& notices, const WorldOptions& options,
+           Device& device)
       : channels_(channels),
+        direct_(direct),
         device_(device),
         engine_(notices, recorder_, options),
         communicator_(world_site(notices, options), channels, traffic_) {}
@@ -33,6 +36,7 @@ class MpiWorld final : public World {
     if (gethostname(name.data(), name.size() - 1) != 0) return "localhost";
     return name.data();
   }
+  std::string transfers() const override { return direct_.description(); }
   Device& device() override { return device_; }
   Communicator& communicator() override { return communicator_; }
   TrafficLedger& traffic() override { return traffic_; }
@@ -49,6 +53,7 @@ class MpiWorld final : public World {
     return std::make_shared<const Site>(Site{.engine = engine_,
                                              .device = device_,
                                              .channels = channels_,
+                                             .direct = direct_,
                                              .notices = notices,
                                              .group = "world",
                                              .members = std::move(members),
@@ -58,6 +63,7 @@ class MpiWorld final : public World {
   }
 
   Channels& channels_;
+  DirectReads& direct_;
   Device& device_;
   TrafficLedger traffic_;
   FlightRecorder recorder_;
@@ -67,7 +73,9 @@ class MpiWorld final : public World {
 
 // One world of this process, in the order in which it is taken down.
 struct Job {
+  explicit Job(const WorldOptions& options) : direct(channels, options.direct_reads) {}
   Channels channels;
+  DirectReads direct;
   Notices notices{channels};
   std::unique_ptr<Device> device;
   std::optional<MpiWorld> world;
@@ -76,11 +84,11 @@ struct Job {
 }  // namespace
 
 WorldResult run(const WorldOptions& options, const DeviceFactory& make_device, const RankFunction& function) {
-  const auto job = std::make_shared<Job>();
+  const auto job = std::make_shared<Job>(options);
   std::optional<Failure> failure;
   try {
     job->device = make_device(job->channels.rank);
-    job->world.emplace(job->channels, job->notices, options, *job->device);
+    job->world.emplace(job->channels, job->direct, job->notices, options, *job->device);
     function(*job->world);
     job->world->finish();
   } catch (...) {

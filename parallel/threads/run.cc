@@ -56,6 +56,7 @@ class ThreadWorld final : public World {
     if (gethostname(name.data(), name.size() - 1) != 0) return "localhost";
     return name.data();
   }
+  std::string transfers() const override { return "peers' buffers are read in place"; }
   Device& device() override { return device_; }
   Communicator& communicator() override { return communicator_; }
   TrafficLedger& traffic() override { return traffic_; }
