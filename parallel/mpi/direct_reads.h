@@ -35,14 +35,11 @@ class DirectReads {
   void read(int world_rank, void* to, uint64_t address, int64_t bytes) const;
   // For the start-up table.
   std::string description() const { return description_; }
-  // Numbers the messages whose reader must answer, 0…65535 in turn.
-  int next_answer() { return answers_++ & 0xffff; }
 
  private:
   std::vector<pid_t> process_;  // 0: send messages to it
   std::array<uint64_t, 2> proof_{};
   std::string description_;
-  int answers_ = 0;
 };
 
 }  // namespace octant::mpi

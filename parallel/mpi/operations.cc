@@ -13,18 +13,59 @@ class AllGather final : public MpiOperation {
       : MpiOperation(site, call), pieces_(std::move(pieces)) {}
 
  private:
+  bool reads(int q) const { return is_read(q, bytes_); }
+
   void post() override {
+    int parts = 0;
+    for (const AllGatherPiece& piece : pieces_) {
+      bytes_ += piece.count * size_of(piece.source.dtype());
+      parts += piece.count > 0 ? 1 : 0;
+    }
+    for (int step = 1; step < size(); ++step) {
+      const int q = peer(step);
+      if (reads(q)) receive_offers(q, parts, Phase::kExchange);
+      for (const AllGatherPiece& piece : pieces_) {
+        if (piece.count == 0) continue;
+        const DType dtype = piece.source.dtype();
+        const int64_t bytes = piece.count * size_of(dtype);
+        if (reads(q)) {
+          add_offer(q, piece.source.data(), bytes);
+        } else {
+          receive_from(q, element(piece.target.data(), q * piece.stride, dtype), bytes);
+          send_to(q, piece.source.data(), bytes);
+        }
+      }
+      if (reads(q)) send_offers(q, Phase::kExchange);
+    }
     for (const AllGatherPiece& piece : pieces_) {
       const DType dtype = piece.source.dtype();
-      const int64_t bytes = piece.count * size_of(dtype);
-      for (int step = 1; step < size(); ++step) {
-        receive_from(peer(step), element(piece.target.data(), peer(step) * piece.stride, dtype), bytes);
-        send_to(peer(step), piece.source.data(), bytes);
-      }
-      copy(element(piece.target.data(), rank() * piece.stride, dtype), piece.source.data(), bytes);
+      copy(element(piece.target.data(), rank() * piece.stride, dtype), piece.source.data(),
+           piece.count * size_of(dtype));
     }
   }
 
+  bool advance() override {
+    if (std::exchange(gathered_, true)) return false;
+    bool answers = false;
+    for (int step = 1; step < size(); ++step) {
+      const int q = peer(step);
+      if (!reads(q)) continue;
+      size_t part = 0;
+      for (const AllGatherPiece& piece : pieces_) {
+        if (piece.count == 0) continue;
+        const DType dtype = piece.source.dtype();
+        read_offer(q, part++, element(piece.target.data(), q * piece.stride, dtype),
+                   piece.count * size_of(dtype));
+      }
+      send_answer(q, Phase::kExchange);
+      receive_answer(q, Phase::kExchange);
+      answers = true;
+    }
+    return answers;
+  }
+
+  int64_t bytes_ = 0;  // of a rank's pieces
+  bool gathered_ = false;
   std::vector<AllGatherPiece> pieces_;
 };
 

@@ -41,7 +41,6 @@ using SitePtr = std::shared_ptr<const Site>;
 struct Offer {
   uint64_t address = 0;
   int64_t bytes = 0;
-  int64_t answer = 0;  // a message's alone: the number to answer with
 };
 
 class MpiOperation : public Operation {
@@ -80,15 +79,17 @@ class MpiOperation : public Operation {
   }
   // The parts are sent once all have been added, and read in the order in which they were.
   void add_offer(int peer, const void* data, int64_t bytes) {
-    given_[static_cast<size_t>(peer)].push_back({reinterpret_cast<uint64_t>(data), bytes, 0});
+    given_[static_cast<size_t>(peer)].push_back({reinterpret_cast<uint64_t>(data), bytes});
   }
+  void clear_offers(int peer) { given_[static_cast<size_t>(peer)].clear(); }
   void send_offers(int peer, Phase phase);
   void receive_offers(int peer, int parts, Phase phase);
   // Throws BugError when the part that was offered has another size.
   void check_offer(int peer, size_t part, int64_t bytes) const;
   void read_offer(int peer, size_t part, int64_t offset, void* to, int64_t bytes) const {
     site_->direct.read(world_rank(peer), to,
-                       taken_[static_cast<size_t>(peer)][part].address + static_cast<uint64_t>(offset), bytes);
+                       taken_[static_cast<size_t>(peer)][part].address + static_cast<uint64_t>(offset),
+                       bytes);
   }
   void read_offer(int peer, size_t part, void* to, int64_t bytes) const {
     check_offer(peer, part, bytes);

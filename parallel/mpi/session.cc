@@ -84,10 +84,6 @@ int message_tag(int64_t group, int tag) {
   return static_cast<int>((group << kTagBits) | tag);
 }
 
-int answer_tag(int64_t group, int answer) {
-  return message_tag(group, answer | (1 << (kTagBits - 1)));
-}
-
 void check_group_number(int64_t group) {
   if (group >= (1 << kGroupBits))
     throw BugError(

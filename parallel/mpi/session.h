@@ -41,8 +41,6 @@ class Channels {
 enum class Phase : int { kVerify = 0, kExchange = 1, kGather = 2 };
 int collective_tag(int64_t group, Phase phase, int64_t sequence);
 int message_tag(int64_t group, int tag);
-// Of the answer to a message that was read in place; no message's own tag.
-int answer_tag(int64_t group, int answer);
 // Throws BugError when the tags cannot number so many groups.
 void check_group_number(int64_t group);
 
