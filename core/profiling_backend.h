@@ -82,6 +82,8 @@ class ProfilingBackend final : public Backend {
   // Forgets what was counted and counts from here on.
   void start(int64_t most_events);
   void stop() { counting_ = false; }
+  // Goes on counting where stop left off.
+  void resume() { counting_ = true; }
   const std::array<Total, kOperations>& totals() const { return totals_; }
   const std::vector<Event>& events() const { return events_; }
   int64_t lost_events() const { return lost_events_; }

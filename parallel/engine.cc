@@ -59,6 +59,7 @@ void Engine::wait(Operation& operation) {
   Clock::time_point began{};
   Clock::time_point deadline = Clock::time_point::max();
   Clock::time_point idle_since{};
+  Clock::time_point waiting_since{};
   Clock::time_point failure_seen{};
   bool idle = false;
   while (!operation.done()) {
@@ -82,12 +83,14 @@ void Engine::wait(Operation& operation) {
                              std::chrono::duration<double>(timeout_seconds_));
     }
     if (now >= deadline) time_out(operation);
-    if (!idle) idle_since = now;
+    if (!idle) idle_since = waiting_since = now;
     idle = true;
     block(before, idle_since, deadline);
     const Clock::time_point woken = Clock::now();
-    times_.waited += std::chrono::duration<double>(woken - now).count();
-    if (observer_ != nullptr) observer_->waited(now, woken);
+    // What was driven in vain since the last block is waiting too.
+    times_.waited += std::chrono::duration<double>(woken - waiting_since).count();
+    if (observer_ != nullptr) observer_->waited(waiting_since, woken);
+    waiting_since = woken;
   }
   if (operation.error()) std::rethrow_exception(operation.error());
 }

@@ -20,7 +20,8 @@ class Pause {
  public:
   explicit Pause(bool crowded) : crowded_(crowded) {}
   void operator()() {
-    constexpr uint32_t kStepsBetweenYields = 64;
+    // Often enough that a peer which the system has put on this very core gets on within a microsecond.
+    constexpr uint32_t kStepsBetweenYields = 16;
     if (crowded_ || ++steps_ % kStepsBetweenYields == 0) {
       std::this_thread::yield();
       return;

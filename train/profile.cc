@@ -43,7 +43,12 @@ Profile::~Profile() {
 void Profile::before_step(int64_t done) {
   step_ = done + 1;
   if (state_ == State::kBefore && done >= kWarmUpSteps) begin();
-  if (state_ == State::kMeasuring) steps_.push_back({step_, Clock::now(), {}});
+  if (state_ != State::kMeasuring) return;
+  // What happens between steps, reading and saving, belongs to none of them.
+  at_begin_ = world_.times();
+  world_.observe(this);
+  backend_.resume();
+  steps_.push_back({step_, Clock::now(), {}});
 }
 
 void Profile::begin() {
@@ -55,13 +60,16 @@ void Profile::begin() {
   state_ = State::kMeasuring;
   world_.communicator().barrier().wait();
   origin_ = Clock::now();
-  at_begin_ = world_.times();
-  world_.observe(this);
+  backend_.stop();
 }
 
 std::optional<ProfileReport> Profile::after_step() {
   if (state_ != State::kMeasuring) return std::nullopt;
   steps_.back().end = Clock::now();
+  backend_.stop();
+  world_.observe(nullptr);
+  in_steps_.waited += world_.times().waited - at_begin_.waited;
+  in_steps_.moved += world_.times().moved - at_begin_.moved;
   if (static_cast<int64_t>(steps_.size()) < options_.steps) return std::nullopt;
   return report();
 }
@@ -95,8 +103,8 @@ std::string Profile::accounts() const {
   mine["first_step"] = steps_.front().number;
   mine["steps"] = steps_.size();
   mine["seconds"] = total;
-  mine["waited"] = world_.times().waited - at_begin_.waited;
-  mine["moved"] = world_.times().moved - at_begin_.moved;
+  mine["waited"] = in_steps_.waited;
+  mine["moved"] = in_steps_.moved;
   mine["matmul_rate"] = matmul_.each;
   mine["memory_rate"] = memory_.each;
   mine["lost_events"] = lost_ + backend_.lost_events();
@@ -149,8 +157,6 @@ std::string Profile::events() const {
 }
 
 ProfileReport Profile::report() {
-  world_.observe(nullptr);
-  backend_.stop();
   state_ = State::kDone;
   const std::vector<std::string> accounts_of = world_.communicator().all_gather(accounts());
   const std::vector<std::string> events_of = world_.communicator().all_gather(events());

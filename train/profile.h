@@ -72,7 +72,8 @@ class Profile final : public TransportObserver {
   State state_ = State::kBefore;
   int64_t step_ = 0;
   Clock::time_point origin_;
-  TransportTimes at_begin_;
+  TransportTimes at_begin_;  // of the step under way
+  TransportTimes in_steps_;
   std::vector<Step> steps_;
   std::vector<Interval> transport_;
   int64_t lost_ = 0;

@@ -42,7 +42,10 @@ std::vector<std::pair<std::string, std::string>> start_table(TrainingEngine& eng
   for (const auto& [name, value] : world.device().ops().description()) add("  " + name, value);
   add("machine", fmt::format("{:.0f} GFLOP/s {} in matrix products of 1024 × 3072 × 768, all ranks together",
                              machine.total * 1e-9, name_of(job.precision.compute)));
-  if (world.size() > 1) add("overlap", placement.overlap_text());
+  if (world.size() > 1) {
+    add("transfers", world.transfers());
+    add("overlap", placement.overlap_text());
+  }
   for (const SourceSummary& source : data.summary())
     add("data",
         fmt::format("{}: weight {:.4f}, {} tokens, {} training and {} validation sequences", source.path,

@@ -33,8 +33,9 @@ double library_matmul_rate(dnnl::memory::data_type type) {
   const auto desc = [&](int64_t rows, int64_t cols) {
     return dnnl::memory::desc({rows, cols}, type, dnnl::memory::dims{cols, 1});
   };
-  dnnl::memory a(desc(kTokens, kHidden), engine), b(desc(kHidden, kFfn), engine),
-      c(desc(kTokens, kFfn), engine);
+  // Weights as layers have them, [out, in].
+  const dnnl::memory::desc weights({kHidden, kFfn}, type, dnnl::memory::dims{1, kHidden});
+  dnnl::memory a(desc(kTokens, kHidden), engine), b(weights, engine), c(desc(kTokens, kFfn), engine);
   for (const dnnl::memory* memory : {&a, &b, &c})
     std::memset(memory->get_data_handle(), 0, memory->get_desc().get_size());
   const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a.get_desc(), b.get_desc(), c.get_desc()),

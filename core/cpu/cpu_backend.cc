@@ -1,6 +1,7 @@
 #include "core/cpu/cpu_backend.h"
 
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <cstring>
 
@@ -126,6 +127,13 @@ class CpuBackend final : public Backend {
 std::unique_ptr<Backend> make_backend(const Options& options) {
   if (options.threads < 1) {
     throw UserError(fmt::format("the CPU backend was given threads={}; use 1 or more", options.threads));
+  }
+  if (omp_get_thread_limit() < options.threads) {
+    throw UserError(
+        fmt::format("OMP_THREAD_LIMIT={} is below the {} threads of a rank; unset it, or set "
+                    "device.threads_per_rank to at "
+                    "most {}",
+                    omp_get_thread_limit(), options.threads, omp_get_thread_limit()));
   }
   return std::make_unique<CpuBackend>(options.threads);
 }

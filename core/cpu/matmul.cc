@@ -260,6 +260,8 @@ void Matmul::Library::run(const MatmulArgs& args) {
   // The size of oneDNN's team is a setting of the calling thread; a rank's thread may run backends of other
   // sizes.
   omp_set_num_threads(threads_);
+  // oneDNN cuts its work for as many threads as are set; a smaller team would leave parts of it undone.
+  omp_set_dynamic(0);
   if (native(args.a.dtype)) {
     run_native(args);
   } else {

@@ -1,3 +1,5 @@
+#include <omp.h>
+
 #include "tests/ops/support.h"
 
 namespace octant::test {
@@ -103,6 +105,13 @@ TEST_P(MatmulTest, WideOperand) {
       }
     }
   }
+}
+
+// A team that the OpenMP library shrinks would leave parts of a product undone.
+TEST_P(MatmulTest, NothingShrinksItsTeam) {
+  omp_set_dynamic(1);
+  check_case(ops(), {.m = 257, .n = 130, .k = 64, .type = DType::kF32, .c_type = DType::kF32});
+  EXPECT_EQ(omp_get_dynamic(), 0);
 }
 
 TEST_P(MatmulTest, EmptySizes) {

@@ -23,7 +23,9 @@ std::string text_of(const std::filesystem::path& path) {
 TEST(Profile, CountsTheStepsAskedForOnEveryRank) {
   const Folder folder;
   const Set grid = layout(2, 1, 2, 2);
-  const Outcome run = good_run(folder, "run", {"training.steps=6"}, grid, {.profile_steps = 3});
+  const Outcome run = good_run(
+      folder, "run", {"training.steps=6", "training.eval_interval=1", "data.validation_fraction=0.1"}, grid,
+      {.profile_steps = 3});
   EXPECT_TRUE(run.printed("profile of steps 3 to 5 of this run"));
   const std::string table = text_of(run.folder / "profile.txt");
   EXPECT_NE(table.find("rank 3 (data 1, tensor 0, pipeline 1)"), std::string::npos) << table;
