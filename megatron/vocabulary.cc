@@ -51,8 +51,8 @@ VocabParallelHead::Chunks VocabParallelHead::chunks_of(int64_t rows) const {
   // Rows that begin on a cache line: products of operands that do not are up to a third slower.
   chunks.stride = (table_->local_shape()[0] + kStrideStep - 1) / kStrideStep * kStrideStep;
   const int64_t most = std::max<int64_t>(1, context_.largest_logits / (chunks.stride * size_of(DType::kF32)));
-  chunks.count = std::max<int64_t>(1, (rows + most - 1) / most);
-  chunks.rows = (rows + chunks.count - 1) / chunks.count;
+  const int64_t count = std::max<int64_t>(1, (rows + most - 1) / most);
+  chunks.rows = (rows + count - 1) / count;
   return chunks;
 }
 

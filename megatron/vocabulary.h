@@ -45,7 +45,6 @@ class VocabParallelHead {
 
  private:
   struct Chunks {
-    int64_t count = 1;
     int64_t rows = 0;    // of each but the last
     int64_t stride = 0;  // f32 elements between rows of logits
   };

@@ -1,4 +1,5 @@
 #include "bench/operations/cases.h"
+#include "bench/operations/reasons.h"
 
 #include <benchmark/benchmark.h>
 
@@ -60,28 +61,6 @@ struct Work {
   double bytes_f32 = 0;  // bytes that do not shrink with the type
   double elements = 0;   // elements of the type that move
 };
-
-constexpr double kReasonBelow = 0.6;
-
-// Why an operation stays below kReasonBelow of its limit, where that is known: written beside its figures.
-std::string reason_of(const std::string& name) {
-  struct Reason {
-    const char* part;
-    const char* text;
-  };
-  for (const Reason& reason :
-       {Reason{"gelu", "an exponential and a division an element: arithmetic, not memory"},
-        {"swiglu", "an exponential and a division an element: arithmetic, not memory"},
-        {"cross_entropy", "an exponential an element: arithmetic, not memory"},
-        {"norm_", "two reductions over a row before it is written, in f32"},
-        {"dropout", "ten rounds of Philox for every four elements"},
-        {"normal_fill", "Philox, a logarithm, a sine and a cosine in double for every two elements"},
-        {"attention", "softmax between the products, and half-empty blocks on the diagonal"},
-        {"weight_gradient", "reads and adds to the f32 gradient"}}) {
-    if (name.find(reason.part) != std::string::npos) return reason.text;
-  }
-  return "below 0.6 of the limit, for a reason that is not known";
-}
 
 void add_case(Backend& ops, const Limits& limits, const std::string& name, const Work& work,
               const std::vector<DType>& types, const Setup& setup) {
