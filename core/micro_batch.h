@@ -28,8 +28,6 @@ struct MicroBatch {
 struct Batch {
   std::vector<MicroBatch> micro_batches;
   int64_t counted_tokens = 0;  // targets under the mask on this data rank
-  int64_t consumed_samples =
-      0;  // sequences of the global batch consumed before this step, over the whole job
 };
 
 }  // namespace octant

@@ -108,7 +108,7 @@ struct RotaryArgs {
 struct AttentionForwardArgs {
   int64_t batch = 0, sequence = 0, heads = 0, kv_heads = 0, head_size = 0;
   DType dtype = DType::kF32;
-  float scale = 1.0f;
+  float scale = 1.0f;  // above zero
   const void *q = nullptr, *k = nullptr, *v = nullptr;
   int64_t q_stride = 0, k_stride = 0, v_stride = 0;
   void* out = nullptr;

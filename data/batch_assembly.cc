@@ -137,7 +137,6 @@ Batch BatchLoader::load(Device& device, const Cut& cut, int64_t consumed_samples
   Borrowed host(*this);
   assemble(cut, consumed_samples, *host);
   Batch batch = upload(device, cut, *host);
-  batch.consumed_samples = consumed_samples;
   for (MicroBatch& micro_batch : batch.micro_batches) micro_batch.step = step;
   return batch;
 }
@@ -147,7 +146,6 @@ Batch BatchLoader::load_validation(Device& device, const Cut& cut, int64_t first
   Borrowed host(*this);
   assemble_validation(cut, first_sample, count, *host);
   Batch batch = upload(device, cut, *host);
-  batch.consumed_samples = first_sample;
   for (MicroBatch& micro_batch : batch.micro_batches) micro_batch.training = false;
   return batch;
 }

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "core/cpu/pair_product.h"
+
 namespace octant::bench {
 namespace {
 
@@ -81,7 +83,8 @@ void add_case(Backend& ops, const Limits& limits, const std::string& name, const
           }
           const double each = seconds / static_cast<double>(runs);
           if (work.flops > 0) {
-            const bool in_bf16 = dtype == DType::kBF16 && !name.starts_with("attention");
+            const bool in_bf16 =
+                dtype == DType::kBF16 && (cpu::uses_pair_instruction() || !name.starts_with("attention"));
             const double limit = in_bf16 ? limits.bf16_flops : limits.f32_flops;
             state.counters["GFLOP/s"] = work.flops / each * 1e-9;
             state.counters["share"] = work.flops / each / limit;

@@ -108,12 +108,55 @@ HWY_INLINE void widen_rows(const T* from, int64_t stride, int64_t rows, int64_t 
   }
 }
 
+template <typename T>
+HWY_INLINE void narrow_rows(const float* from, int64_t ld, int64_t rows, int64_t width, T* to,
+                            int64_t stride) {
+  for (int64_t i = 0; i < rows; ++i) {
+    pieces(0, width, [&](int64_t d, auto count) HWY_ATTR {
+      store(load(from + i * ld + d, count), to + i * stride + d, count);
+    });
+  }
+}
+
+// to[c][r] = from[r][c] for 32-bit elements.
+template <typename T>
+HWY_INLINE void transpose(const T* from, int64_t ld_from, int64_t rows, int64_t cols, T* to, int64_t ld_to) {
+  static_assert(sizeof(T) == 4);
+  int64_t r = 0;
+#if HWY_TARGET != HWY_SCALAR
+  // Four by four, in vectors of four.
+  const hn::FixedTag<T, 4> d;
+  const hn::Repartition<uint64_t, decltype(d)> pairs;
+  for (; r + 4 <= rows; r += 4) {
+    const T* row = from + r * ld_from;
+    int64_t c = 0;
+    for (; c + 4 <= cols; c += 4) {
+      const auto r0 = hn::LoadU(d, row + c), r1 = hn::LoadU(d, row + ld_from + c);
+      const auto r2 = hn::LoadU(d, row + 2 * ld_from + c), r3 = hn::LoadU(d, row + 3 * ld_from + c);
+      const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, r0, r1));
+      const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, r2, r3));
+      const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, r0, r1));
+      const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, r2, r3));
+      T* target = to + c * ld_to + r;
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, target);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, target + ld_to);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)), d, target + 2 * ld_to);
+      hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)), d, target + 3 * ld_to);
+    }
+    for (; c < cols; ++c) {
+      for (int64_t i = 0; i < 4; ++i) to[c * ld_to + r + i] = row[i * ld_from + c];
+    }
+  }
+#endif
+  for (; r < rows; ++r) {
+    for (int64_t c = 0; c < cols; ++c) to[c * ld_to + r] = from[r * ld_from + c];
+  }
+}
+
 // to[d][i] = from[i][d] for i < rows, zeros in the lanes up to kBlock.
 HWY_INLINE void transpose_to_lanes(const float* from, int64_t ld, int64_t rows, int64_t width, float* to) {
-  for (int64_t d = 0; d < width; ++d) {
-    for (int64_t i = 0; i < rows; ++i) to[d * kBlock + i] = from[i * ld + d];
-    std::fill(to + d * kBlock + rows, to + (d + 1) * kBlock, 0.0f);
-  }
+  transpose(from, ld, rows, width, to, kBlock);
+  for (int64_t d = 0; d < width; ++d) std::fill(to + d * kBlock + rows, to + (d + 1) * kBlock, 0.0f);
 }
 
 // Rows of keys or values in f32: the tensor itself, or a widened copy in `buffer` of `width` floats a row.
@@ -141,6 +184,7 @@ class Carver {
     taken_ += padded_width(floats);
     return piece;
   }
+  uint32_t* take_pairs(int64_t pairs) { return reinterpret_cast<uint32_t*>(take(pairs)); }
   int64_t taken() const { return taken_; }
 
  private:

@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "core/cpu/attention.h"
-#include "core/cpu/float_types.h"
+#include "core/cpu/attention_bf16.h"
 #include "core/cpu/parallel_for.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -35,14 +35,14 @@ struct BackwardMemory {
     dscores = carver.take(kBlock * kBlock);
     lse = carver.take(kBlock);
     delta = carver.take(kBlock);
-    row = carver.take(width);
+    rows = carver.take(kBlock * size);
   }
 
   Carver carver;
   int64_t width;
   float *dk, *dv, *keys, *values, *query_rows, *dout_rows, *query_lanes, *dout_lanes, *dq_lanes,
       *probabilities, *dscores;
-  float *lse, *delta, *row;
+  float *lse, *delta, *rows;
 };
 
 int64_t BackwardScratch(const AttentionForwardArgs& args) {
@@ -131,19 +131,11 @@ void backward_queries(const AttentionBackwardArgs& args, int64_t batch, int64_t 
   }
 
   T* dq = static_cast<T*>(args.dq) + token * forward.q_stride + head * size;
+  transpose(m.dq_lanes, kBlock, size, queries, m.rows, size);
   for (int64_t i = 0; i < queries; ++i) {
-    for (int64_t d = 0; d < size; ++d) m.row[d] = m.dq_lanes[d * kBlock + i];
     pieces(0, size, [&](int64_t d, auto lanes) HWY_ATTR {
-      store(hn::Mul(load(m.row + d, lanes), splat(forward.scale)), dq + i * forward.q_stride + d, lanes);
-    });
-  }
-}
-
-template <typename T>
-void narrow_rows(const float* from, int64_t ld, int64_t rows, int64_t width, T* to, int64_t stride) {
-  for (int64_t i = 0; i < rows; ++i) {
-    pieces(0, width, [&](int64_t d, auto count) HWY_ATTR {
-      store(load(from + i * ld + d, count), to + i * stride + d, count);
+      store(hn::Mul(load(m.rows + i * size + d, lanes), splat(forward.scale)), dq + i * forward.q_stride + d,
+            lanes);
     });
   }
 }
@@ -176,9 +168,12 @@ void backward_group(const AttentionBackwardArgs& args, int64_t batch, int64_t kv
 }
 
 void BackwardGroup(const AttentionBackwardArgs& args, int64_t task, float* memory) {
-  with_compute_type(args.forward.dtype, [&](auto type) HWY_ATTR {
-    backward_group<decltype(type)>(args, task / args.forward.kv_heads, task % args.forward.kv_heads, memory);
-  });
+  const int64_t batch = task / args.forward.kv_heads, kv_head = task % args.forward.kv_heads;
+  if (args.forward.dtype == DType::kF16) {
+    backward_group<Float16>(args, batch, kv_head, memory);
+  } else {
+    backward_group<float>(args, batch, kv_head, memory);
+  }
 }
 
 }  // namespace octant::cpu::HWY_NAMESPACE
@@ -191,10 +186,8 @@ HWY_EXPORT(BackwardScratch);
 HWY_EXPORT(BackwardGroup);
 
 void attention_backward(const AttentionBackwardArgs& args, int threads, Scratch& scratch) {
-  require_compute_type(args.forward.dtype, "attention_backward");
-  if (args.forward.kv_heads < 1 || args.forward.heads % args.forward.kv_heads != 0) {
-    throw BugError("attention was given a number of heads that its number of kv heads does not divide");
-  }
+  require_attention(args.forward, "attention_backward");
+  if (args.forward.dtype == DType::kBF16) return attention_backward_bf16(args, threads, scratch);
   const int64_t floats = HWY_DYNAMIC_DISPATCH(BackwardScratch)(args.forward);
   const int64_t tasks = args.forward.batch * args.forward.kv_heads;
   float* memory = scratch.reserve_floats(floats * std::min<int64_t>(threads, tasks));

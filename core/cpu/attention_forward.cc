@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "core/cpu/attention.h"
+#include "core/cpu/attention_bf16.h"
 #include "core/cpu/float_types.h"
 #include "core/cpu/parallel_for.h"
 
@@ -110,12 +111,12 @@ void forward_block(const AttentionForwardArgs& args, int64_t batch, int64_t head
 
   T* out = static_cast<T*>(args.out) + (batch * args.sequence + first_query) * args.out_stride + head * size;
   float* lse = args.lse + (batch * args.heads + head) * args.sequence + first_query;
+  transpose(m.out_lanes, kBlock, size, queries, m.rows, size);
   for (int64_t i = 0; i < queries; ++i) {
-    for (int64_t d = 0; d < size; ++d) m.rows[d] = m.out_lanes[d * kBlock + i];
     const VecF sum = splat(m.sums[i]);
     T* target = out + i * args.out_stride;
     pieces(0, size, [&](int64_t d, auto count) HWY_ATTR {
-      store(hn::Div(load(m.rows + d, count), sum), target + d, count);
+      store(hn::Div(load(m.rows + i * size + d, count), sum), target + d, count);
     });
     lse[i] = m.maxima[i] + std::log(m.sums[i]);
   }
@@ -124,9 +125,14 @@ void forward_block(const AttentionForwardArgs& args, int64_t batch, int64_t head
 void ForwardBlock(const AttentionForwardArgs& args, int64_t task, float* memory) {
   const int64_t blocks = (args.sequence + kBlock - 1) / kBlock;
   const int64_t row = task / blocks;
-  with_compute_type(args.dtype, [&](auto type) HWY_ATTR {
-    forward_block<decltype(type)>(args, row / args.heads, row % args.heads, task % blocks * kBlock, memory);
-  });
+  const int64_t batch = row / args.heads, head = row % args.heads;
+  // The longest first.
+  const int64_t first_query = (blocks - 1 - task % blocks) * kBlock;
+  if (args.dtype == DType::kF16) {
+    forward_block<Float16>(args, batch, head, first_query, memory);
+  } else {
+    forward_block<float>(args, batch, head, first_query, memory);
+  }
 }
 
 int64_t ForwardTasks(const AttentionForwardArgs& args) {
@@ -139,15 +145,21 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace octant::cpu {
 
+void require_attention(const AttentionForwardArgs& args, std::string_view operation) {
+  require_compute_type(args.dtype, operation);
+  if (args.kv_heads < 1 || args.heads % args.kv_heads != 0) {
+    throw BugError("attention was given a number of heads that its number of kv heads does not divide");
+  }
+  if (!(args.scale > 0)) throw BugError("attention was given a scale that is not above zero");
+}
+
 HWY_EXPORT(ForwardScratch);
 HWY_EXPORT(ForwardTasks);
 HWY_EXPORT(ForwardBlock);
 
 void attention_forward(const AttentionForwardArgs& args, int threads, Scratch& scratch) {
-  require_compute_type(args.dtype, "attention_forward");
-  if (args.kv_heads < 1 || args.heads % args.kv_heads != 0) {
-    throw BugError("attention was given a number of heads that its number of kv heads does not divide");
-  }
+  require_attention(args, "attention_forward");
+  if (args.dtype == DType::kBF16) return attention_forward_bf16(args, threads, scratch);
   const int64_t tasks = HWY_DYNAMIC_DISPATCH(ForwardTasks)(args);
   const int64_t floats = HWY_DYNAMIC_DISPATCH(ForwardScratch)(args);
   float* memory = scratch.reserve_floats(floats * std::min<int64_t>(threads, tasks));

@@ -1,5 +1,7 @@
 #include "core/cpu/instruction_set.h"
 
+#include "core/cpu/pair_product.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/cpu/instruction_set.cc"
 #include <hwy/foreach_target.h>
@@ -21,7 +23,8 @@ namespace octant::cpu {
 HWY_EXPORT(Target);
 
 std::string instruction_set() {
-  return hwy::TargetName(HWY_DYNAMIC_DISPATCH(Target)());
+  std::string name = hwy::TargetName(HWY_DYNAMIC_DISPATCH(Target)());
+  return uses_pair_instruction() ? name + "+BF16" : name;
 }
 
 }  // namespace octant::cpu

@@ -32,8 +32,8 @@ void parallel_for(int threads, int64_t n, int64_t grain, F&& f) {
   for (int64_t part = 0; part < parts; ++part) f(n * part / parts, n * (part + 1) / parts);
 }
 
-// f(task, worker) for every task of [0, tasks), dealt out in turn; worker < threads names a piece of scratch
-// memory.
+// f(task, worker) for every task of [0, tasks); each worker takes the next one that is left, so the long ones
+// should come first. worker < threads names a piece of scratch memory.
 template <typename F>
 void parallel_tasks(int threads, int64_t tasks, F&& f) {
   const int64_t workers = std::min<int64_t>(threads, tasks);
@@ -41,10 +41,8 @@ void parallel_tasks(int threads, int64_t tasks, F&& f) {
     for (int64_t task = 0; task < tasks; ++task) f(task, int64_t{0});
     return;
   }
-#pragma omp parallel for schedule(static, 1) num_threads(static_cast <int>(workers))
-  for (int64_t worker = 0; worker < workers; ++worker) {
-    for (int64_t task = worker; task < tasks; task += workers) f(task, worker);
-  }
+#pragma omp parallel for schedule(dynamic, 1) num_threads(static_cast <int>(workers))
+  for (int64_t task = 0; task < tasks; ++task) f(task, static_cast<int64_t>(omp_get_thread_num()));
 }
 
 }  // namespace octant::cpu

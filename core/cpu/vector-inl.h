@@ -145,8 +145,8 @@ HWY_INLINE VecF max_or_nan(VecF a, VecF b) {
 HWY_INLINE VecF exp_of(VecF x) {
   const F32 d;
   const hn::RebindToSigned<F32> di;
-  const VecF low = hn::IfThenElse(hn::Lt(x, splat(-88.0f)), splat(-88.0f), x);
-  const VecF limited = hn::IfThenElse(hn::Gt(low, splat(88.7f)), splat(88.7f), low);
+  // The variable second: it is what comes of a NaN.
+  const VecF limited = hn::Min(splat(88.7f), hn::Max(splat(-88.0f), x));
   const VecF n = hn::Round(hn::Mul(limited, splat(1.44269504088896341f)));
   VecF r = hn::NegMulAdd(n, splat(0.693359375f), limited);
   r = hn::NegMulAdd(n, splat(-2.12194440e-4f), r);

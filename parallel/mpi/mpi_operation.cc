@@ -46,6 +46,10 @@ bool MpiOperation::progress() {
       throw BugError(
           fmt::format("{} #{} of group {}: {}", call_.str(), call_.sequence, site_->group, error.what()));
     }
+    if (!verify_ && advance_early()) {
+      moved = true;
+      continue;
+    }
     if (!transfers_.idle()) return moved;
     moved = true;
     if (verify_) {

@@ -65,6 +65,8 @@ class MpiOperation : public Operation {
 
   // Posts the first messages.
   virtual void post() = 0;
+  // Does what can be done while messages are still on their way; true when it did anything.
+  virtual bool advance_early() { return false; }
   // All posted messages have arrived and left; posts more and returns true, or false when it is done.
   virtual bool advance() { return false; }
 

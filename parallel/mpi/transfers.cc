@@ -21,20 +21,30 @@ void check(int code, const char* what, int peer) {
 
 }  // namespace
 
+void Transfers::add(MPI_Request request, int peer, int bytes) {
+  const Expected expected{peer, bytes, batch_};
+  if (free_.empty()) {
+    requests_.push_back(request);
+    expected_.push_back(expected);
+  } else {
+    requests_[free_.back()] = request;
+    expected_[free_.back()] = expected;
+    free_.pop_back();
+  }
+  ++open_;
+  ++open_of_[static_cast<size_t>(batch_)];
+}
+
 void Transfers::post_send(MPI_Comm channel, const void* data, int bytes, int peer, int tag) {
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Isend(data, bytes, MPI_BYTE, peer, tag, channel, &request), "send to", peer);
-  requests_.push_back(request);
-  expected_.push_back({peer, -1});
-  ++open_;
+  add(request, peer, -1);
 }
 
 void Transfers::post_receive(MPI_Comm channel, void* data, int bytes, int peer, int tag) {
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Irecv(data, bytes, MPI_BYTE, peer, tag, channel, &request), "receive from", peer);
-  requests_.push_back(request);
-  expected_.push_back({peer, bytes});
-  ++open_;
+  add(request, peer, bytes);
 }
 
 void Transfers::send(MPI_Comm channel, const void* data, int64_t bytes, int peer, int tag) {
@@ -70,7 +80,10 @@ bool Transfers::test() {
   }
   open_ -= count;
   for (int i = 0; i < count; ++i) {
-    const Expected& expected = expected_[static_cast<size_t>(finished_[static_cast<size_t>(i)])];
+    const auto place = static_cast<size_t>(finished_[static_cast<size_t>(i)]);
+    const Expected& expected = expected_[place];
+    --open_of_[static_cast<size_t>(expected.batch)];
+    free_.push_back(place);
     const MPI_Status& status = statuses_[static_cast<size_t>(i)];
     const int error = code == MPI_ERR_IN_STATUS ? status.MPI_ERROR : MPI_SUCCESS;
     int error_class = MPI_SUCCESS;
@@ -86,6 +99,7 @@ bool Transfers::test() {
   if (open_ == 0) {
     requests_.clear();
     expected_.clear();
+    free_.clear();
   }
   return true;
 }
@@ -107,7 +121,9 @@ void Transfers::cancel() noexcept {
   }
   requests_.clear();
   expected_.clear();
+  free_.clear();
   open_ = 0;
+  open_of_ = {};
 }
 
 }  // namespace octant::mpi

@@ -139,6 +139,39 @@ TEST(DirectReads, LongSumsAddSerially) {
   });
 }
 
+// Slices of several rounds, cut inside tensors, with small ones between: a round is summed while the next is
+// on its way.
+TEST(DirectReads, RoundsOfMessagesAddInRankOrder) {
+  for (const int size : {2, 3}) {
+    const Ran world =
+        run_world(size, {.collective_timeout_seconds = 60, .direct_reads = false}, [&](World& w) {
+          Communicator& group = w.communicator();
+          Device& device = w.device();
+          const std::array<int64_t, 4> counts = {3000001, 7, 1500017, 2600003};
+          std::array<Tensor, 4> tensors;
+          for (size_t t = 0; t < counts.size(); ++t)
+            tensors[t] = uneven_tensor(device, counts[t], DType::kF32, w.rank());
+          const int64_t count = 4200011, stride = count + 3;
+          const Tensor source = uneven_tensor(device, size * stride, DType::kF32, w.rank());
+          const Tensor sums = device.allocate_zeroed({count}, DType::kF32, MemoryKind::kGradients);
+          Work reduced = group.all_reduce(tensors, ReduceOp::kSum, {});
+          group.reduce_scatter(std::array{ReduceScatterPiece{source, stride, count, sums, true}}, {}).wait();
+          reduced.wait();
+          const auto sum_of = [&](int64_t i) {
+            float sum = uneven(0, i);
+            for (int rank = 1; rank < size; ++rank) sum += uneven(rank, i);
+            return sum;
+          };
+          for (size_t t = 0; t < counts.size(); ++t)
+            for (int64_t i = 0; i < counts[t]; ++i)
+              if (tensors[t].as<float>()[i] != sum_of(i)) FAIL() << "tensor " << t << ", element " << i;
+          for (int64_t i = 0; i < count; ++i)
+            if (sums.as<float>()[i] != sum_of(w.rank() * stride + i)) FAIL() << "element " << i;
+        });
+    EXPECT_EQ(world.result.exit_code, 0) << world.result.message;
+  }
+}
+
 TEST(DirectReads, ALongMessageOfAnotherSizeIsNamed) {
   for (const int size : {2, 4, 8}) {
     const Ran ended = run_world(size, {}, [](World& world) {
