@@ -37,7 +37,7 @@ int64_t block_bytes(int64_t bytes) {
 
 Arena::~Arena() {
   for (const Segment& segment : segments_) {
-    permit(segment.begin, segment.bytes);
+    permit(segment.begin, segment.mark);
     backend_->free(segment.begin, segment.bytes);
   }
 }
@@ -64,6 +64,8 @@ Arena::Block Arena::take(int64_t bytes) {
   if (hole->bytes == 0) holes_.erase(hole);
   ++taken_;
   const bool is_zero = raise_mark(data, data + size);
+  // Not the whole segment when it comes: its shadow would be an eighth of the machine's memory.
+  forbid(data, size);
   permit(data, bytes);
   return {data, is_zero};
 }
@@ -102,7 +104,6 @@ void Arena::grow(int64_t bytes) {
   }
   segments_.push_back({begin, size, 0});
   make_room_for_holes();
-  forbid(begin, size);
   holes_.insert(std::lower_bound(holes_.begin(), holes_.end(), begin,
                                  [](const Hole& hole, const std::byte* at) { return hole.begin < at; }),
                 {begin, size});
