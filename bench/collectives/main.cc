@@ -5,8 +5,9 @@
 //   bench_collectives 2 --json figures.json        writes the figures to a file too
 //
 // A rate counts the bytes that each rank has to send: (N-1)/N of the buffer for reduce_scatter and
-// all_gather, twice that for all_reduce. Times are the slowest rank's median. The copy rate is measured with
-// all ranks copying at once.
+// all_gather, twice that for all_reduce. The share of a copy compares the bytes that a rank must read and
+// write with the rate at which a copy of 32 MiB reads and writes, with all ranks copying at once, measured
+// before and after each operation. Times are the slowest rank's median.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -46,6 +47,20 @@ double median_seconds(World& world, int repeats, const std::function<void()>& ac
   return median[0];
 }
 
+// Bytes that each rank must read and write when peers' buffers are read where they lie: a sum reads its piece
+// from every rank and writes it, a gather reads every piece and writes it.
+double memory_traffic(Collective operation, double bytes, int ranks) {
+  const double piece = bytes / ranks, others = bytes - piece;
+  switch (operation) {
+    case Collective::kAllReduce:
+      return bytes + piece + 2 * others;
+    case Collective::kReduceScatter:
+      return bytes + piece;
+    default:
+      return 2 * bytes;
+  }
+}
+
 void measure(World& world, const std::string& json) {
   Communicator& group = world.communicator();
   Device& device = world.device();
@@ -56,9 +71,12 @@ void measure(World& world, const std::string& json) {
   // Memory that nobody has written yet is one page of zeros, read at the speed of a cache.
   for (const Tensor& buffer : {from, to})
     std::fill_n(buffer.as<float>(), buffer.elements(), static_cast<float>(world.rank() + 1));
-  const double copying = median_seconds(
-      world, 11, [&] { device.ops().copy(device.compute(), to.data(), from.data(), kLargest); });
-  const double copy_rate = kLargest / copying * 1e-9;
+  const auto copying = [&] {
+    return median_seconds(world, 11,
+                          [&] { device.ops().copy(device.compute(), to.data(), from.data(), kLargest); });
+  };
+  double copy_seconds = copying();
+  const double copy_rate = kLargest / copy_seconds * 1e-9;
   nlohmann::ordered_json report = {{"ranks", ranks},
                                    {"transport", world.transport()},
                                    {"copy_rate", copy_rate * 1e9},
@@ -84,19 +102,24 @@ void measure(World& world, const std::string& json) {
         else
           group.all_gather(std::span(&gathered, 1), {.purpose = "bench"}).wait();
       };
+      const double copy_before = copy_seconds;
       const double seconds = median_seconds(world, bytes > (1 << 20) ? 11 : 51, action);
+      copy_seconds = copying();
+      const double copy_traffic = 2.0 * kLargest / (0.5 * (copy_before + copy_seconds));
+      const double share =
+          memory_traffic(operation, static_cast<double>(buffer.bytes()), ranks) / seconds / copy_traffic;
       const double moved = static_cast<double>(buffer.bytes()) * (ranks - 1) / ranks *
                            (operation == Collective::kAllReduce ? 2 : 1);
       const double rate = moved / seconds * 1e-9;
       if (world.rank() == 0)
         fmt::print("{:<16}{:>12}{:>12.1f}{:>10.3f}{:>9.1f}%\n", name_of(operation), buffer.bytes(),
-                   seconds * 1e6, rate, 100 * rate / copy_rate);
+                   seconds * 1e6, rate, 100 * share);
       report["measurements"].push_back({{"operation", name_of(operation)},
                                         {"size", bytes},
                                         {"bytes", buffer.bytes()},
                                         {"seconds", seconds},
                                         {"bytes_per_second", rate * 1e9},
-                                        {"share_of_copy", rate / copy_rate}});
+                                        {"share_of_copy", share}});
     }
   if (world.rank() != 0 || json.empty()) return;
   std::ofstream file(json);

@@ -86,6 +86,17 @@ HWY_INLINE void diagonal_scores(int64_t keys, int64_t inner, const float* k, int
   }
 }
 
+// In such a block: `value` for every key j and the queries before it.
+HWY_INLINE void mask_diagonal(int64_t keys, float value, float* scores) {
+  const VecF masked = splat(value);
+  for (int64_t j = 1; j < keys; ++j) {
+    float* row = scores + j * kBlock;
+    pieces(0, j, [&](int64_t i, auto count) HWY_ATTR {
+      store(keep_first(masked, load(row + i, Whole()), count), row + i, Whole());
+    });
+  }
+}
+
 // sums[d][i] += sum over the keys j of weights[j][i] · v[j][d] in such a block, where the later keys have no
 // weight for the earlier queries.
 HWY_INLINE void diagonal_sums(int64_t keys, int64_t size, const float* v, int64_t stride,

@@ -111,10 +111,8 @@ void backward_queries(const AttentionBackwardArgs& args, int64_t batch, int64_t 
     if (first_key == first_query) {
       diagonal_scores(count, size, k, keys.stride, m.query_lanes, m.probabilities);
       diagonal_scores(count, size, v, values.stride, m.dout_lanes, m.dscores);
-      for (int64_t j = 1; j < count; ++j) {
-        std::fill_n(m.probabilities + j * kBlock, j, -std::numeric_limits<float>::infinity());
-        std::fill_n(m.dscores + j * kBlock, j, 0.0f);
-      }
+      mask_diagonal(count, -std::numeric_limits<float>::infinity(), m.probabilities);
+      mask_diagonal(count, 0.0f, m.dscores);
       score_gradients(count, m);
       later_queries(count, queries, width, m.probabilities, m.dout_rows, dv);
       later_queries(count, queries, width, m.dscores, m.query_rows, dk);

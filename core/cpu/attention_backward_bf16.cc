@@ -139,10 +139,8 @@ void bf16_backward_queries(const AttentionBackwardArgs& args, int64_t batch, int
     pair_scores(diagonal, keys, size, m.keys + first_key * pairs, m.query_lanes, m.scores);
     pair_scores(diagonal, keys, size, m.values + first_key * pairs, m.dout_lanes, m.dprobabilities);
     if (diagonal) {
-      for (int64_t j = 1; j < keys; ++j) {
-        std::fill_n(m.scores + j * kBlock, j, -std::numeric_limits<float>::infinity());
-        std::fill_n(m.dprobabilities + j * kBlock, j, 0.0f);
-      }
+      mask_diagonal(keys, -std::numeric_limits<float>::infinity(), m.scores);
+      mask_diagonal(keys, 0.0f, m.dprobabilities);
     }
     bf16_score_gradients(keys, forward.scale, m);
     bf16_query_sums(diagonal, keys, queries, width, m.probabilities, m.dout_rows, m.dv + first_key * width);

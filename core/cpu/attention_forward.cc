@@ -89,8 +89,7 @@ void forward_block(const AttentionForwardArgs& args, int64_t batch, int64_t head
                            kBlock);
     } else {
       diagonal_scores(keys, size, wide_k.data, wide_k.stride, m.query_lanes, m.scores);
-      for (int64_t j = 1; j < keys; ++j)
-        std::fill_n(m.scores + j * kBlock, j, -std::numeric_limits<float>::infinity());
+      mask_diagonal(keys, -std::numeric_limits<float>::infinity(), m.scores);
     }
     online_softmax(keys, m.scores, m.maxima, m.sums, m.rescale);
     if (first_key > 0) {

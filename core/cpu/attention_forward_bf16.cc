@@ -129,10 +129,7 @@ void Bf16ForwardBlock(const AttentionForwardArgs& args, const Bf16ForwardSizes& 
     const bool diagonal = key_block == query_block;
     const Bf16PackedBlock block(args, packed + (kv_head * sizes.blocks + key_block) * sizes.packed_floats);
     pair_scores(diagonal, keys, size, block.keys, m.query_lanes, m.scores);
-    if (diagonal) {
-      for (int64_t j = 1; j < keys; ++j)
-        std::fill_n(m.scores + j * kBlock, j, -std::numeric_limits<float>::infinity());
-    }
+    if (diagonal) mask_diagonal(keys, -std::numeric_limits<float>::infinity(), m.scores);
     const bool grown = online_softmax(keys, args.scale * kLog2E, m);
     if (grown && key_block > 0) {
       for (int64_t d = 0; d < size; ++d) {

@@ -51,8 +51,7 @@ HWY_INLINE VecF exp2_of(VecF x) {
   const F32 d;
   const Bits32 di;
   const VecF rounder = splat(12582912.0f);
-  // x second: it is what comes of a NaN.
-  const VecF limited = hn::Max(splat(-126.0f), x);
+  const VecF limited = at_least(splat(-126.0f), x);
   const VecF shifted = hn::Add(limited, rounder);
   const VecF r = hn::Sub(limited, hn::Sub(shifted, rounder));
   VecF p = splat(0x1.5bba14p-10f);

@@ -1,6 +1,7 @@
 #include "core/cpu/sums.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "core/cpu/float_types.h"
 #include "core/cpu/parallel_for.h"
@@ -41,11 +42,16 @@ double squares_of(const T* x, int64_t n) {
   alignas(64) float buffer[kPartials];
   for (int64_t i = 0; i < n; i += kPartials) {
     const int64_t count = std::min(kPartials, n - i);
-    if (count < kPartials) std::fill_n(buffer, kPartials, 0.0f);
-    pieces(0, count,
-           [&](int64_t j, auto lanes) HWY_ATTR { store(load(x + i + j, lanes), buffer + j, lanes); });
+    const float* from = buffer;
+    if (std::is_same_v<T, float> && count == kPartials) {
+      from = reinterpret_cast<const float*>(x + i);
+    } else {
+      if (count < kPartials) std::fill_n(buffer, kPartials, 0.0f);
+      pieces(0, count,
+             [&](int64_t j, auto lanes) HWY_ATTR { store(load(x + i + j, lanes), buffer + j, lanes); });
+    }
     for (int64_t v = 0; v < kVectors; ++v) {
-      const auto wide = hn::PromoteTo(d64, hn::Load(d32, buffer + v * kDoubles));
+      const auto wide = hn::PromoteTo(d64, hn::LoadU(d32, from + v * kDoubles));
       sums[v] = hn::MulAdd(wide, wide, sums[v]);
     }
   }

@@ -138,6 +138,23 @@ HWY_INLINE VecF max_or_nan(VecF a, VecF b) {
   return hn::IfThenElse(hn::IsNaN(a), a, larger);
 }
 
+// x, but no less than `low` or no more than `high`; a NaN stays. The processor's own maximum and minimum give
+// their second operand where one is a NaN.
+HWY_INLINE VecF at_least(VecF low, VecF x) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+  return hn::Max(low, x);
+#else
+  return hn::IfThenElse(hn::Lt(x, low), low, x);
+#endif
+}
+HWY_INLINE VecF at_most(VecF high, VecF x) {
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
+  return hn::Min(high, x);
+#else
+  return hn::IfThenElse(hn::Gt(x, high), high, x);
+#endif
+}
+
 // e^x within about one unit in the last place for the x whose result is a normal number: 0 below -87.4,
 // infinity above 88.4, NaN kept. With x = n ln 2 + r, |r| <= ln(2)/2, the polynomial is the single-precision
 // one of the Cephes library (Moshier 1989). At the two limits n is -127 and 128, whose exponent fields are
@@ -145,8 +162,7 @@ HWY_INLINE VecF max_or_nan(VecF a, VecF b) {
 HWY_INLINE VecF exp_of(VecF x) {
   const F32 d;
   const hn::RebindToSigned<F32> di;
-  // The variable second: it is what comes of a NaN.
-  const VecF limited = hn::Min(splat(88.7f), hn::Max(splat(-88.0f), x));
+  const VecF limited = at_most(splat(88.7f), at_least(splat(-88.0f), x));
   const VecF n = hn::Round(hn::Mul(limited, splat(1.44269504088896341f)));
   VecF r = hn::NegMulAdd(n, splat(0.693359375f), limited);
   r = hn::NegMulAdd(n, splat(-2.12194440e-4f), r);

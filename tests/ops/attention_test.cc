@@ -201,6 +201,31 @@ TEST_P(AttentionTest, LargeScores) {
   expect_close(got.lse, want.lse, DType::kF32, {800.0}, 8.0, "lse");
 }
 
+// A run that diverges must be seen to: a NaN in a query or a key reaches everything computed from it.
+TEST_P(AttentionTest, NaNsAreKept) {
+  const Case c{1, 70, 2, 2, 16};
+  const int64_t token = 40, width = 32;
+  for (DType dtype : kComputeTypes) {
+    Inputs in = inputs_of(c, dtype, 2.0);
+    in.q[token * width + 5] = NAN;
+    const Result query = run(ops(), c, dtype, 0.25f, in);
+    for (int64_t d = 0; d < 16; ++d) {
+      EXPECT_TRUE(std::isnan(query.out[token * width + d])) << name_of(dtype) << d;
+      EXPECT_TRUE(std::isnan(query.dq[token * width + d])) << name_of(dtype) << d;
+      EXPECT_TRUE(std::isnan(query.dk[d])) << name_of(dtype) << d;
+      EXPECT_FALSE(std::isnan(query.out[(token + 1) * width + d])) << name_of(dtype) << d;
+    }
+    in = inputs_of(c, dtype, 2.0);
+    in.k[token * width + 5] = NAN;
+    const Result key = run(ops(), c, dtype, 0.25f, in);
+    for (int64_t d = 0; d < 16; ++d) {
+      EXPECT_TRUE(std::isnan(key.out[69 * width + d])) << name_of(dtype) << d;
+      EXPECT_TRUE(std::isnan(key.dv[token * width + d])) << name_of(dtype) << d;
+      EXPECT_FALSE(std::isnan(key.out[69 * width + 16 + d])) << name_of(dtype) << d;
+    }
+  }
+}
+
 // What a rank computes for a head does not depend on the heads and sequences beside it, nor on later tokens.
 TEST_P(AttentionTest, HeadsSequencesAndPrefixesAreIndependent) {
   const Case whole{2, 100, 4, 2, 24};
