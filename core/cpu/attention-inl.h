@@ -170,6 +170,36 @@ HWY_INLINE void transpose_to_lanes(const float* from, int64_t ld, int64_t rows, 
   for (int64_t d = 0; d < width; ++d) std::fill(to + d * kBlock + rows, to + (d + 1) * kBlock, 0.0f);
 }
 
+// What a larger maximum makes of the sums before it: lanes[d][i] *= rescale[i].
+HWY_INLINE void rescale_lanes(int64_t size, const float* rescale, float* lanes) {
+  for (int64_t d = 0; d < size; ++d) {
+    for (int64_t i = 0; i < kBlock; i += kLanes) {
+      float* at = lanes + d * kBlock + i;
+      store(hn::Mul(load(at, Whole()), load(rescale + i, Whole())), at, Whole());
+    }
+  }
+}
+
+// out[i][d] = lanes[d][i] / sums[i]; `rows` holds kBlock rows of `size`.
+template <typename T>
+HWY_INLINE void write_output(const float* lanes, int64_t queries, int64_t size, const float* sums,
+                             float* rows, T* out, int64_t stride) {
+  transpose(lanes, kBlock, size, queries, rows, size);
+  for (int64_t i = 0; i < queries; ++i) {
+    const VecF sum = splat(sums[i]);
+    pieces(0, size, [&](int64_t d, auto count) HWY_ATTR {
+      store(hn::Div(load(rows + i * size + d, count), sum), out + i * stride + d, count);
+    });
+  }
+}
+
+// The sum over d of a[d] · b[d].
+template <typename T>
+HWY_INLINE float row_product(const T* a, const T* b, int64_t size) {
+  return sum_of(
+      size, [&](int64_t d, auto count) HWY_ATTR { return hn::Mul(load(a + d, count), load(b + d, count)); });
+}
+
 // Rows of keys or values in f32: the tensor itself, or a widened copy in `buffer` of `width` floats a row.
 struct WideRows {
   const float* data;

@@ -95,12 +95,8 @@ void backward_queries(const AttentionBackwardArgs& args, int64_t batch, int64_t 
   std::fill_n(m.lse, kBlock, 0.0f);
   std::fill_n(m.delta, kBlock, 0.0f);
   std::copy_n(forward.lse + (batch * forward.heads + head) * forward.sequence + first_query, queries, m.lse);
-  for (int64_t i = 0; i < queries; ++i) {
-    m.delta[i] = sum_of(size, [&](int64_t d, auto count) HWY_ATTR {
-      return hn::Mul(load(dout + i * forward.out_stride + d, count),
-                     load(out + i * forward.out_stride + d, count));
-    });
-  }
+  for (int64_t i = 0; i < queries; ++i)
+    m.delta[i] = row_product(dout + i * forward.out_stride, out + i * forward.out_stride, size);
 
   for (int64_t first_key = 0; first_key <= first_query; first_key += kBlock) {
     const int64_t count = std::min(kBlock, forward.sequence - first_key);

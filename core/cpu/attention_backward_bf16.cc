@@ -127,10 +127,8 @@ void bf16_backward_queries(const AttentionBackwardArgs& args, int64_t batch, int
   const float* lse = forward.lse + (batch * forward.heads + head) * forward.sequence + first_query;
   for (int64_t i = 0; i < queries; ++i) {
     m.lse[i] = kLog2E * lse[i];
-    m.delta[i] = forward.scale * sum_of(size, [&](int64_t d, auto count) HWY_ATTR {
-                   return hn::Mul(load(dout + i * forward.out_stride + d, count),
-                                  load(out + i * forward.out_stride + d, count));
-                 });
+    m.delta[i] =
+        forward.scale * row_product(dout + i * forward.out_stride, out + i * forward.out_stride, size);
   }
 
   for (int64_t first_key = 0; first_key <= first_query; first_key += kBlock) {

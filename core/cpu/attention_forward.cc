@@ -92,14 +92,7 @@ void forward_block(const AttentionForwardArgs& args, int64_t batch, int64_t head
       mask_diagonal(keys, -std::numeric_limits<float>::infinity(), m.scores);
     }
     online_softmax(keys, m.scores, m.maxima, m.sums, m.rescale);
-    if (first_key > 0) {
-      for (int64_t d = 0; d < size; ++d) {
-        for (int64_t i = 0; i < kBlock; i += kLanes) {
-          float* at = m.out_lanes + d * kBlock + i;
-          store(hn::Mul(load(at, Whole()), load(m.rescale + i, Whole())), at, Whole());
-        }
-      }
-    }
+    if (first_key > 0) rescale_lanes(size, m.rescale, m.out_lanes);
     if (diagonal) {
       diagonal_sums(keys, size, wide_v.data, wide_v.stride, m.scores, m.out_lanes);
     } else {
@@ -110,15 +103,8 @@ void forward_block(const AttentionForwardArgs& args, int64_t batch, int64_t head
 
   T* out = static_cast<T*>(args.out) + (batch * args.sequence + first_query) * args.out_stride + head * size;
   float* lse = args.lse + (batch * args.heads + head) * args.sequence + first_query;
-  transpose(m.out_lanes, kBlock, size, queries, m.rows, size);
-  for (int64_t i = 0; i < queries; ++i) {
-    const VecF sum = splat(m.sums[i]);
-    T* target = out + i * args.out_stride;
-    pieces(0, size, [&](int64_t d, auto count) HWY_ATTR {
-      store(hn::Div(load(m.rows + i * size + d, count), sum), target + d, count);
-    });
-    lse[i] = m.maxima[i] + std::log(m.sums[i]);
-  }
+  write_output(m.out_lanes, queries, size, m.sums, m.rows, out, args.out_stride);
+  for (int64_t i = 0; i < queries; ++i) lse[i] = m.maxima[i] + std::log(m.sums[i]);
 }
 
 void ForwardBlock(const AttentionForwardArgs& args, int64_t task, float* memory) {

@@ -131,27 +131,14 @@ void Bf16ForwardBlock(const AttentionForwardArgs& args, const Bf16ForwardSizes& 
     pair_scores(diagonal, keys, size, block.keys, m.query_lanes, m.scores);
     if (diagonal) mask_diagonal(keys, -std::numeric_limits<float>::infinity(), m.scores);
     const bool grown = online_softmax(keys, args.scale * kLog2E, m);
-    if (grown && key_block > 0) {
-      for (int64_t d = 0; d < size; ++d) {
-        for (int64_t i = 0; i < kBlock; i += kLanes) {
-          float* at = m.out_lanes + d * kBlock + i;
-          store(hn::Mul(load(at, Whole()), load(m.rescale + i, Whole())), at, Whole());
-        }
-      }
-    }
+    if (grown && key_block > 0) rescale_lanes(size, m.rescale, m.out_lanes);
     pair_sums(diagonal, keys, size, block.values, m.weights, m.out_lanes);
   }
 
   BFloat16* out = static_cast<BFloat16*>(args.out) + token * args.out_stride + head * size;
   float* lse = args.lse + row * args.sequence + first_query;
-  transpose(m.out_lanes, kBlock, size, queries, m.rows, size);
-  for (int64_t i = 0; i < queries; ++i) {
-    const VecF sum = splat(m.sums[i]);
-    pieces(0, size, [&](int64_t d, auto count) HWY_ATTR {
-      store(hn::Div(load(m.rows + i * size + d, count), sum), out + i * args.out_stride + d, count);
-    });
-    lse[i] = m.maxima[i] * kLn2 + std::log(m.sums[i]);
-  }
+  write_output(m.out_lanes, queries, size, m.sums, m.rows, out, args.out_stride);
+  for (int64_t i = 0; i < queries; ++i) lse[i] = m.maxima[i] * kLn2 + std::log(m.sums[i]);
 }
 
 }  // namespace octant::cpu::HWY_NAMESPACE

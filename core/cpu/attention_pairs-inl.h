@@ -118,26 +118,23 @@ HWY_INLINE void pack_lanes(const BFloat16* from, int64_t stride, int64_t rows, i
 HWY_INLINE void pair_scores(bool diagonal, int64_t keys, int64_t size, const uint32_t* rows,
                             const uint32_t* lanes, float* scores) {
   const int64_t pairs = pairs_in(size);
-  const int64_t early = diagonal ? std::min(keys, kHalf) : keys;
-  pair_product({.rows = early,
-                .columns = kBlock,
-                .pairs = pairs,
-                .a = rows,
-                .lda = pairs,
-                .b = lanes,
-                .ldb = kBlock,
-                .c = scores,
-                .ldc = kBlock});
-  if (early == keys) return;
-  pair_product({.rows = keys - early,
-                .columns = kHalf,
-                .pairs = pairs,
-                .a = rows + early * pairs,
-                .lda = pairs,
-                .b = lanes + kHalf,
-                .ldb = kBlock,
-                .c = scores + early * kBlock + kHalf,
-                .ldc = kBlock});
+  PairProductArgs product{.rows = diagonal ? std::min(keys, kHalf) : keys,
+                          .columns = kBlock,
+                          .pairs = pairs,
+                          .a = rows,
+                          .lda = pairs,
+                          .b = lanes,
+                          .ldb = kBlock,
+                          .c = scores,
+                          .ldc = kBlock};
+  pair_product(product);
+  if (!diagonal || keys <= kHalf) return;
+  product.rows = keys - kHalf;
+  product.columns = kHalf;
+  product.a += kHalf * pairs;
+  product.b += kHalf;
+  product.c += kHalf * kBlock + kHalf;
+  pair_product(product);
 }
 
 // sums[d][i] += sum over the keys j of transposed[d][j] · weights[j][i]; on the diagonal the later keys have
