@@ -76,8 +76,11 @@ std::shared_ptr<Storage> Device::Pool::take(int64_t bytes, MemoryKind kind, bool
   }
 }
 
-Device::Device(std::unique_ptr<Backend> backend, int64_t memory_limit)
-    : backend_(std::move(backend)), ledger_(memory_limit), pool_(std::make_shared<Pool>(*backend_, ledger_)) {
+Device::Device(std::unique_ptr<Backend> backend, int64_t memory_limit, std::unique_ptr<Backend> carrier)
+    : backend_(std::move(backend)),
+      carrier_(std::move(carrier)),
+      ledger_(memory_limit),
+      pool_(std::make_shared<Pool>(*backend_, ledger_)) {
   if (memory_limit < 0) {
     throw UserError(fmt::format(
         "device.memory_limit={} is negative; use a number of bytes, or 0 for no limit", memory_limit));

@@ -18,13 +18,15 @@ namespace octant {
 
 class Device {
  public:
-  // `memory_limit` in bytes, 0 = none.
-  Device(std::unique_ptr<Backend> backend, int64_t memory_limit);
+  // `memory_limit` in bytes, 0 = none. `carrier`: for the thread that moves bytes between ranks while this
+  // rank computes (parallel/engine.h); null: there is none.
+  Device(std::unique_ptr<Backend> backend, int64_t memory_limit, std::unique_ptr<Backend> carrier = nullptr);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
   Backend& ops() { return *backend_; }
+  Backend* carrier() { return carrier_.get(); }
   Stream compute() const { return Stream{0}; }
   MemoryLedger& ledger() { return ledger_; }
   const MemoryLedger& ledger() const { return ledger_; }
@@ -41,6 +43,7 @@ class Device {
 
   class Pool;
   std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Backend> carrier_;
   MemoryLedger ledger_;
   std::shared_ptr<Pool> pool_;
 };

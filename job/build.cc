@@ -164,6 +164,17 @@ CheckpointSettings build_checkpoint(const spec::Job& job) {
   return checkpoint;
 }
 
+ProgressThread build_progress_thread(spec::ProgressThread::Value given) {
+  switch (given) {
+    case spec::ProgressThread::ON:
+      return ProgressThread::kOn;
+    case spec::ProgressThread::OFF:
+      return ProgressThread::kOff;
+    default:
+      return ProgressThread::kAuto;
+  }
+}
+
 TransportKind build_transport(spec::Transport::Value transport) {
   switch (transport) {
     case spec::Transport::THREADS:
@@ -199,7 +210,8 @@ Job build_job(const spec::Job& given, spec::Job effective, const BatchPlan& plan
   const spec::Training& t = effective.training();
   job.training = {t.steps(), t.eval_interval(), t.eval_batches(), t.fail_at_nan()};
   job.checkpoint = build_checkpoint(effective);
-  job.device = {effective.device().threads_per_rank(), *parse_size(effective.device().memory_limit())};
+  job.device = {effective.device().threads_per_rank(), *parse_size(effective.device().memory_limit()),
+                build_progress_thread(effective.device().progress_thread())};
   job.transport = build_transport(effective.launch().transport());
   job.debug = {effective.debug().verify_collectives(), effective.debug().collective_timeout_seconds()};
   job.given = given;

@@ -129,6 +129,7 @@ void fill_run(spec::Job& job) {
   OCTANT_DEFAULT(d, kind, spec::DeviceKind::CPU);
   OCTANT_DEFAULT(d, threads_per_rank, 1);
   OCTANT_DEFAULT(d, memory_limit, "none");
+  OCTANT_DEFAULT(d, progress_thread, spec::ProgressThread::AUTO);
   OCTANT_DEFAULT(*job.mutable_launch(), transport, spec::Transport::AUTO);
   spec::Debug& debug = *job.mutable_debug();
   OCTANT_DEFAULT(debug, verify_collectives, false);

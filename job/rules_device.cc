@@ -44,6 +44,10 @@ void check_device(const spec::Job& job, SpecReport& report) {
                "use \"2GiB\", \"512MiB\", a number of bytes, or \"none\"");
   else if (*limit == 0 && d.memory_limit() != "none" && !d.memory_limit().empty())
     report.add("device.memory_limit", "leaves no memory at all", "use \"2GiB\", or \"none\" for no limit");
+  const spec::Parallel& p = job.parallel();
+  if (d.progress_thread() == spec::ProgressThread::ON && p.data() == 1 && p.tensor() == 1 &&
+      p.pipeline() == 1)
+    report.notice("device.progress_thread=ON has nothing to do: one rank has no peers");
   if (!(job.debug().collective_timeout_seconds() > 0))
     report.add("debug.collective_timeout_seconds", "must be above 0", "use 600");
 }

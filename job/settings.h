@@ -105,9 +105,12 @@ struct CheckpointSettings {
   bool weights_only = false;  // load the weights alone
 };
 
+enum class ProgressThread : uint8_t { kAuto, kOn, kOff };
+
 struct DeviceSettings {
   int threads_per_rank = 1;  // 0 = choose
   int64_t memory_limit = 0;  // bytes of each rank; 0 = no limit
+  ProgressThread progress_thread = ProgressThread::kAuto;
 };
 
 enum class TransportKind : uint8_t { kAuto, kThreads, kMpi };

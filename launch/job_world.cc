@@ -56,7 +56,8 @@ int run_over_mpi(const std::optional<Job>& job, const std::exception_ptr& error,
   options.last_words = [&](const WorldResult& result) {
     if (launch.rank == result.failed_rank) report(result, launch.size, streams);
   };
-  const auto device = job ? device_factory(*job, launch.local_size, keeps_accounts) : smallest_device();
+  const auto device = job ? device_factory(*job, placement_of(*job, launch.local_size, true), keeps_accounts)
+                          : smallest_device();
   const WorldResult result = mpi::run(options, device, [&](World& world) {
     if (error) std::rethrow_exception(error);
     rank(world, *job);
@@ -80,7 +81,8 @@ int run_job(const JobArguments& arguments, Streams& streams, const JobRank& rank
     return run_over_mpi(job, error, keeps_accounts, streams, rank);
   if (error) std::rethrow_exception(error);
   const int size = job->parallel.ranks();
-  return report(threads::run(size, world_options(*job), device_factory(*job, size, keeps_accounts),
+  return report(threads::run(size, world_options(*job),
+                             device_factory(*job, placement_of(*job, size, false), keeps_accounts),
                              [&](World& world) { rank(world, *job); }),
                 size, streams);
 }

@@ -17,7 +17,8 @@
 //    debug.verify_collectives, a mismatch (operation, dtype, count, purpose) between ranks ends with BugError
 //    naming both sides. With a timeout, a wait that lasts longer prints the flight recorder of every rank and
 //    ends with PeerFailed.
-//  * One communicator is used by its rank's thread alone.
+//  * One communicator is used by its rank's thread alone. Where the rank has a progress thread (engine.h),
+//    operations move on while the rank computes.
 #pragma once
 
 #include <cstdint>
@@ -90,7 +91,7 @@ class Communicator {
   // A new group for each color, ordered by key; every rank of this group must call.
   virtual std::unique_ptr<Communicator> split(const std::string& name, int color, int key) = 0;
 
-  // Drives this rank's operations once without blocking.
+  // Drives this rank's operations once without blocking, where no progress thread does.
   virtual void poll() = 0;
 
   Work all_reduce(const Tensor& tensor, CallOptions options) {

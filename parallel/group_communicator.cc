@@ -16,6 +16,9 @@ namespace {
 
 constexpr const char* kControl = "control";
 
+// Up to here a rank sums and copies in less time than it takes to wake another thread.
+constexpr int64_t kAtOnce = 65536;
+
 void check_reduction(DType dtype, ReduceOp op) {
   if (dtype == DType::kU8 && op == ReduceOp::kSum)
     throw BugError("all_reduce: a sum of u8 would overflow; use max, or i32");
@@ -50,8 +53,8 @@ int64_t GroupCommunicator::record_start(const Fingerprint& call) {
   return engine_.recorder().start(name_, call.operation, call.sequence, call.bytes);
 }
 
-Work GroupCommunicator::launch(Made made, const Fingerprint&, int64_t flight) {
-  engine_.start(made, flight);
+Work GroupCommunicator::launch(Made made, const Fingerprint& call, int64_t flight) {
+  engine_.start(made, flight, call.bytes <= kAtOnce);
   return Work(std::move(made));
 }
 
@@ -205,7 +208,7 @@ std::vector<std::string> GroupCommunicator::exchange(std::string bytes, bool equ
   const auto results = std::make_shared<std::vector<std::string>>();
   const int64_t flight = record_start(call);
   const Made made = make_exchange(std::move(bytes), equal_lengths, results, call);
-  engine_.start(made, flight);
+  engine_.start(made, flight, /*at_once=*/true);
   engine_.wait(*made);
   return std::move(*results);
 }

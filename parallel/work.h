@@ -26,7 +26,7 @@ class Work {
 
   // Idempotent.
   void wait();
-  // Drives this rank's operations once without blocking.
+  // Drives this rank's operations once without blocking, where no progress thread does.
   bool done();
 
  private:

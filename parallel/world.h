@@ -52,7 +52,7 @@ class World {
   virtual TrafficLedger& traffic() = 0;
 
   // Where this rank's time in its transport went since the world began.
-  virtual const TransportTimes& times() const = 0;
+  virtual TransportTimes times() const = 0;
   // `observer` sees every wait and move from now on; null = nobody. It must outlive the world or be replaced.
   virtual void observe(TransportObserver* observer) = 0;
 

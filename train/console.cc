@@ -30,6 +30,7 @@ std::string to_json(const StepMetrics& metrics) {
   entry["tokens_per_second"] = metrics.tokens_per_second;
   entry["wait_seconds"] = metrics.wait_seconds;
   entry["exposed_communication"] = metrics.exposed_communication;
+  entry["hidden_communication"] = metrics.hidden_communication;
   entry["share"] = metrics.share;
   if (metrics.loss_scale) entry["loss_scale"] = *metrics.loss_scale;
   if (metrics.skipped) entry["skipped"] = true;

@@ -24,6 +24,7 @@ struct StepMetrics {
   double wait_seconds = 0;       // rank 0's time blocked in waits for its peers
   // Rank 0's time in its transport, waits and moves: communication that compute did not hide.
   double exposed_communication = 0;
+  double hidden_communication = 0;
   double share = 0;  // model FLOP/s over the machine's matmul rate
   std::optional<double> loss_scale = std::nullopt;
   bool skipped = false;  // no weight changed: an overflow, or no counted token

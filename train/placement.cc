@@ -43,17 +43,30 @@ int RankPlacement::shared_cores() const {
   return cpu_limit ? whole_cores(*cpu_limit) : std::numeric_limits<int>::max();
 }
 
+int RankPlacement::free_cores() const {
+  const int64_t busy = bound() ? threads : int64_t{ranks} * threads;
+  return static_cast<int>(std::max<int64_t>(0, usable_cores() - busy));
+}
+
+bool RankPlacement::progress_thread() const {
+  if (!has_peers || wanted == ProgressThread::kOff) return false;
+  return wanted == ProgressThread::kOn || free_cores() >= (bound() ? 1 : ranks);
+}
+
 std::string RankPlacement::threads_text() const {
   const std::string text = count(threads, "thread") + " a rank";
   if (!chosen) return text;
-  return fmt::format("{} (0: {} / {})", text, count(usable_cores(), "usable core"), count(ranks, "rank"));
+  return fmt::format("{} (0: {} / {}{})", text, count(usable_cores(), "usable core"), count(ranks, "rank"),
+                     wanted == ProgressThread::kOn && has_peers ? ", less a progress thread" : "");
 }
 
 std::string RankPlacement::overlap_text() const {
-  const int64_t busy = bound() ? threads : int64_t{ranks} * threads;
-  const int64_t free = std::max<int64_t>(0, usable_cores() - busy);
-  return fmt::format("communication is done by the ranks' own threads when they call it, {}",
-                     free == 0 ? "no core is free" : count(free, "core") + " left idle");
+  const int free = free_cores();
+  const std::string cores = free == 0 ? "no core is free" : count(free, "core") + " free";
+  if (progress_thread())
+    return fmt::format("each rank's progress thread moves bytes while the rank computes, {}", cores);
+  return fmt::format("communication is done by the ranks' own threads when they call it, {}{}", cores,
+                     wanted == ProgressThread::kOff ? "; device.progress_thread is OFF" : "");
 }
 
 std::vector<std::string> RankPlacement::notices() const {
@@ -85,15 +98,15 @@ RankPlacement placement_of(const Job& job, int local_ranks, bool processes) {
   placement.allowed_cores = cores_of_mask();
   placement.machine_cores = static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   placement.cpu_limit = cpu_limit();
+  placement.wanted = job.device.progress_thread;
+  placement.has_peers = job.parallel.ranks() > 1;
   placement.chosen = job.device.threads_per_rank == 0;
-  placement.threads = placement.chosen ? std::max(1, placement.usable_cores() / placement.ranks)
-                                       : job.device.threads_per_rank;
+  const int for_progress = placement.wanted == ProgressThread::kOn && placement.has_peers ? 1 : 0;
+  placement.threads = placement.chosen
+                          ? std::max(1, placement.usable_cores() / placement.ranks - for_progress)
+                          : job.device.threads_per_rank;
   if (const char* foreign = std::getenv("OMP_NUM_THREADS")) placement.foreign_threads = foreign;
   return placement;
-}
-
-int threads_per_rank(const Job& job, int local_ranks) {
-  return placement_of(job, local_ranks, false).threads;
 }
 
 int usable_cores() {

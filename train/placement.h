@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "job/job.h"
+#include "job/settings.h"
 #include "parallel/world.h"
 
 namespace octant {
@@ -27,11 +28,18 @@ struct RankPlacement {
   std::optional<double> cpu_limit =
       std::nullopt;                  // cores' worth of time, shared by all ranks (train/cpu_limit.h)
   std::string foreign_threads = "";  // OMP_NUM_THREADS, if set
+  ProgressThread wanted = ProgressThread::kAuto;
+  bool has_peers = false;  // the world has other ranks
 
   // Allowed cores, but no more than the limit, rounded up.
   int usable_cores() const;
   // Cores that all ranks of this machine share; without bound where each is bound to its own.
   int shared_cores() const;
+  // Usable cores that no thread computes on: of this rank alone where each is bound to its own.
+  int free_cores() const;
+  // Whether each rank has a thread that moves bytes while it computes: as the job says, else where a core is
+  // free for every one.
+  bool progress_thread() const;
   // "2 threads a rank (0: 2 usable cores / 1 rank)"
   std::string threads_text() const;
   // Who communicates, and whether cores are free meanwhile.
@@ -44,11 +52,10 @@ struct RankPlacement {
   bool bound() const { return processes && allowed_cores < machine_cores; }
 };
 
+// The worker threads of a rank are the job's, or for 0 the cores that this process may use divided by the ranks
+// on this machine, less one for a progress thread that the job asks for, at least one.
 RankPlacement placement_of(const Job& job, int local_ranks, bool processes);
 
-// Worker threads of a rank: the job's, or for 0 the cores that this process may use divided by the ranks on
-// this machine, at least one.
-int threads_per_rank(const Job& job, int local_ranks);
 // Cores that this process may use (affinity and control groups respected).
 int usable_cores();
 // Ranks on this rank's machine.

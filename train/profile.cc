@@ -56,6 +56,7 @@ void Profile::begin() {
   memory_ = memory_rate(world_, options_.where);
   steps_.reserve(static_cast<size_t>(options_.steps));
   transport_.reserve(static_cast<size_t>(most_events(world_)));
+  if (world_.device().carrier() != nullptr) progress_.reserve(static_cast<size_t>(most_events(world_)));
   backend_.start(most_events(world_));
   state_ = State::kMeasuring;
   world_.communicator().barrier().wait();
@@ -70,6 +71,7 @@ std::optional<ProfileReport> Profile::after_step() {
   world_.observe(nullptr);
   in_steps_.waited += world_.times().waited - at_begin_.waited;
   in_steps_.moved += world_.times().moved - at_begin_.moved;
+  in_steps_.hidden += world_.times().hidden - at_begin_.hidden;
   if (static_cast<int64_t>(steps_.size()) < options_.steps) return std::nullopt;
   return report();
 }
@@ -79,20 +81,24 @@ std::optional<ProfileReport> Profile::end() {
   return report();
 }
 
-void Profile::keep(const Interval& interval) {
-  if (transport_.size() < transport_.capacity()) {
-    transport_.push_back(interval);
+void Profile::keep(std::vector<Interval>& where, const Interval& interval) {
+  if (where.size() < where.capacity()) {
+    where.push_back(interval);
   } else {
     ++lost_;
   }
 }
 
 void Profile::waited(Clock::time_point begin, Clock::time_point end) {
-  keep({begin, end, false});
+  keep(transport_, {begin, end, false});
 }
 
 void Profile::moved(Clock::time_point begin, Clock::time_point end) {
-  keep({begin, end, true});
+  keep(transport_, {begin, end, true});
+}
+
+void Profile::hidden(Clock::time_point begin, Clock::time_point end) {
+  keep(progress_, {begin, end, true});
 }
 
 std::string Profile::accounts() const {
@@ -105,9 +111,10 @@ std::string Profile::accounts() const {
   mine["seconds"] = total;
   mine["waited"] = in_steps_.waited;
   mine["moved"] = in_steps_.moved;
+  mine["hidden"] = in_steps_.hidden;
   mine["matmul_rate"] = matmul_.each;
   mine["memory_rate"] = memory_.each;
-  mine["lost_events"] = lost_ + backend_.lost_events();
+  mine["lost_events"] = lost_.load() + backend_.lost_events();
   for (size_t i = 0; i < ProfilingBackend::kOperations; ++i) {
     const auto operation = static_cast<ProfilingBackend::Operation>(i);
     const ProfilingBackend::Total& at = backend_.totals()[i];
@@ -123,7 +130,7 @@ std::string Profile::accounts() const {
 
 // The events of this rank, each followed by a comma: pieces of one JSON array.
 std::string Profile::events() const {
-  constexpr int kOperationsLane = 0, kTransportLane = 1, kStepsLane = 2;
+  constexpr int kOperationsLane = 0, kTransportLane = 1, kStepsLane = 2, kProgressLane = 3;
   std::string text;
   const auto add = [&](int lane, std::string_view name, Clock::time_point begin, Clock::time_point end,
                        const std::string& more) {
@@ -141,6 +148,7 @@ std::string Profile::events() const {
   name("process_name", kOperationsLane, options_.rank_name);
   name("thread_name", kOperationsLane, "operations");
   name("thread_name", kTransportLane, "transport");
+  if (!progress_.empty()) name("thread_name", kProgressLane, "progress thread");
   name("thread_name", kStepsLane, "steps");
   for (const ProfilingBackend::Event& event : backend_.events()) {
     const double seconds = std::max(seconds_between(event.begin, event.end), 1e-9);
@@ -151,6 +159,7 @@ std::string Profile::events() const {
   }
   for (const Interval& interval : transport_)
     add(kTransportLane, interval.moved ? "moving" : "waiting", interval.begin, interval.end, "");
+  for (const Interval& interval : progress_) add(kProgressLane, "moving", interval.begin, interval.end, "");
   for (const Step& step : steps_)
     add(kStepsLane, fmt::format("step {}", step.number), step.begin, step.end, "");
   return text;

@@ -5,11 +5,12 @@
 //   profile.before_step(0);  …step…  if (auto report = profile.after_step()) … report->table …
 //
 // All ranks call alike. The first two steps of a run warm up and are not measured. The trace is in the format
-// that chrome://tracing and Perfetto read: a process for each rank, on it the operations, the transport and
-// the steps. The times of ranks that are processes are set against a barrier that they leave together, to
+// that chrome://tracing and Perfetto read: a process for each rank, on it the operations, the transport, its
+// progress thread and the steps. The times of ranks that are processes are set against a barrier that they leave together, to
 // some tens of microseconds.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -49,6 +50,7 @@ class Profile final : public TransportObserver {
 
   void waited(Clock::time_point begin, Clock::time_point end) override;
   void moved(Clock::time_point begin, Clock::time_point end) override;
+  void hidden(Clock::time_point begin, Clock::time_point end) override;
 
  private:
   enum class State : uint8_t { kBefore, kMeasuring, kDone };
@@ -64,7 +66,7 @@ class Profile final : public TransportObserver {
   ProfileReport report();
   std::string accounts() const;
   std::string events() const;
-  void keep(const Interval& interval);
+  void keep(std::vector<Interval>& where, const Interval& interval);
 
   World& world_;
   ProfileOptions options_;
@@ -76,7 +78,8 @@ class Profile final : public TransportObserver {
   TransportTimes in_steps_;
   std::vector<Step> steps_;
   std::vector<Interval> transport_;
-  int64_t lost_ = 0;
+  std::vector<Interval> progress_;  // of the progress thread, which alone adds to it while it is observed
+  std::atomic<int64_t> lost_ = 0;
   MachineRate matmul_, memory_;
 };
 

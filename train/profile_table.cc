@@ -60,15 +60,19 @@ std::string profile_table(const std::vector<std::string>& accounts, int64_t aske
                    [](const json& a, const json& b) { return a["seconds"] > b["seconds"]; });
   for (const json& operation : operations) table += operation_line(operation, first) + "\n";
 
-  table += fmt::format("\n{:<40}{:>12}{:>12}{:>12}{:>12}{:>12}\n", "a step in seconds", "step", "compute",
-                       "waiting", "copying", "else");
+  // What a progress thread does beside its rank is no part of the rank's step.
+  const bool any_hidden = std::any_of(ranks.begin(), ranks.end(),
+                                      [](const json& rank) { return rank["hidden"].get<double>() > 0; });
+  table += fmt::format("\n{:<40}{:>12}{:>12}{:>12}{:>12}{:>12}{}\n", "a step in seconds", "step", "compute",
+                       "waiting", "copying", "else", any_hidden ? "  hidden copying" : "");
   for (const json& rank : ranks) {
     const double per_step = 1.0 / rank["steps"].get<double>();
     const double compute = compute_seconds(rank), waited = rank["waited"].get<double>(),
                  moved = rank["moved"].get<double>(), total = rank["seconds"].get<double>();
-    table += fmt::format("{:<40}{:>12.6f}{:>12.6f}{:>12.6f}{:>12.6f}{:>12.6f}\n",
+    table += fmt::format("{:<40}{:>12.6f}{:>12.6f}{:>12.6f}{:>12.6f}{:>12.6f}",
                          rank["rank"].get<std::string>(), total * per_step, compute * per_step,
                          waited * per_step, moved * per_step, (total - compute - waited - moved) * per_step);
+    table += any_hidden ? fmt::format("{:>16.6f}\n", rank["hidden"].get<double>() * per_step) : "\n";
   }
   int64_t lost = 0;
   for (const json& rank : ranks) lost += rank["lost_events"].get<int64_t>();

@@ -2,17 +2,17 @@
 
 #include "core/cpu/cpu_backend.h"
 #include "core/profiling_backend.h"
-#include "train/placement.h"
 
 namespace octant {
 
-DeviceFactory device_factory(const Job& job, int local_ranks, bool keeps_accounts) {
-  const int threads = threads_per_rank(job, local_ranks);
-  const int64_t limit = job.device.memory_limit;
-  return [threads, limit, keeps_accounts](int) {
+DeviceFactory device_factory(const Job& job, const RankPlacement& placement, bool keeps_accounts) {
+  return [threads = placement.threads, limit = job.device.memory_limit,
+          has_carrier = placement.progress_thread(), keeps_accounts](int) {
     std::unique_ptr<Backend> backend = cpu::make_backend({.threads = threads});
     if (keeps_accounts) backend = std::make_unique<ProfilingBackend>(std::move(backend));
-    return std::make_unique<Device>(std::move(backend), limit);
+    std::unique_ptr<Backend> carrier;
+    if (has_carrier) carrier = cpu::make_backend({.threads = 1});
+    return std::make_unique<Device>(std::move(backend), limit, std::move(carrier));
   };
 }
 

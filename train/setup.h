@@ -4,11 +4,12 @@
 #include "core/device.h"
 #include "job/job.h"
 #include "parallel/world.h"
+#include "train/placement.h"
 
 namespace octant {
 
 // A factory of devices for threads::run and mpi::run. `keeps_accounts`: on a ProfilingBackend, for a profile.
-DeviceFactory device_factory(const Job& job, int local_ranks, bool keeps_accounts = false);
+DeviceFactory device_factory(const Job& job, const RankPlacement& placement, bool keeps_accounts = false);
 WorldOptions world_options(const Job& job);
 
 }  // namespace octant

@@ -31,6 +31,7 @@ std::string rank_summary(TrainingEngine& engine, int64_t steps) {
   entry["peak_resident_bytes"] = resident ? nlohmann::ordered_json(*resident) : nlohmann::ordered_json();
   entry["wait_seconds"] = world.times().waited;
   entry["exposed_communication"] = world.times().exposed();
+  entry["hidden_communication"] = world.times().hidden;
   nlohmann::ordered_json traffic = nlohmann::ordered_json::array();
   const double per_step = 1.0 / static_cast<double>(std::max<int64_t>(1, steps));
   for (const auto& [key, row] : world.traffic().rows()) {
@@ -60,6 +61,7 @@ std::string run_summary(TrainingEngine& engine, int64_t steps, double seconds, d
   summary["steps"] = steps;
   summary["seconds"] = seconds;
   summary["threads_per_rank"] = world.device().ops().threads();
+  summary["progress_thread"] = world.device().carrier() != nullptr;
   summary["usable_cores"] = usable_cores();
   nlohmann::ordered_json device;
   for (const auto& [name, value] : world.device().ops().description()) device[name] = value;

@@ -217,6 +217,7 @@ class Trainer {
         .tokens_per_second = static_cast<double>(job_.batch.global * job_.model.sequence_length) / seconds,
         .wait_seconds = world_.times().waited - before.waited,
         .exposed_communication = world_.times().exposed() - before.exposed(),
+        .hidden_communication = world_.times().hidden - before.hidden,
         .share = model_flops_per_token(job_.model) *
                  static_cast<double>(job_.batch.global * job_.model.sequence_length) /
                  (seconds * machine_rate_.total),

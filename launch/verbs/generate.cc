@@ -30,9 +30,9 @@ int run_generate(GenerateArguments arguments, Streams& streams) {
   const auto emit = [&](const std::string& text) {
     streams.out << std::exchange(before, {}) << text << std::flush;
   };
-  const WorldResult result = threads::run(1, world_options(job), device_factory(job, 1), [&](World& world) {
-    generate(world, job, folder, arguments.prompt, arguments.sampling, emit);
-  });
+  const WorldResult result = threads::run(
+      1, world_options(job), device_factory(job, placement_of(job, 1, false)),
+      [&](World& world) { generate(world, job, folder, arguments.prompt, arguments.sampling, emit); });
   if (result.exit_code != 0) return fail(streams, result.exit_code, result.message);
   emit("\n");
   return 0;

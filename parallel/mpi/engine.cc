@@ -19,10 +19,14 @@ constexpr microseconds kTestingWhenCrowded(20);
 constexpr microseconds kShortestSleep(20);
 constexpr microseconds kLongestSleep(1000);
 
+microseconds nap_after(std::chrono::steady_clock::duration idle) {
+  return std::clamp(std::chrono::duration_cast<microseconds>(idle) / 8, kShortestSleep, kLongestSleep);
+}
+
 }  // namespace
 
-MpiEngine::MpiEngine(Notices& notices, FlightRecorder& recorder, const WorldOptions& options)
-    : Engine(recorder, options.collective_timeout_seconds),
+MpiEngine::MpiEngine(Notices& notices, Device& device, FlightRecorder& recorder, const WorldOptions& options)
+    : Engine(device, recorder, options.collective_timeout_seconds),
       notices_(notices),
       flights_(recorder),
       crowded_(launch().local_size > static_cast<int>(std::thread::hardware_concurrency())) {}
@@ -38,14 +42,19 @@ void MpiEngine::throw_failure() {
 
 void MpiEngine::block(uint64_t, Clock::time_point idle_since, Clock::time_point deadline) {
   const Clock::time_point now = Clock::now();
-  const auto idle = std::chrono::duration_cast<microseconds>(now - idle_since);
+  const Clock::duration idle = now - idle_since;
   if (idle < (crowded_ ? kTestingWhenCrowded : kTesting)) {
     std::this_thread::yield();
     return;
   }
   const auto left = std::chrono::duration_cast<microseconds>(deadline - now);
-  const microseconds nap = std::clamp(idle / 8, kShortestSleep, kLongestSleep);
-  std::this_thread::sleep_for(std::min(nap, std::max(left, kShortestSleep)));
+  std::this_thread::sleep_for(std::min(nap_after(idle), std::max(left, kShortestSleep)));
+}
+
+// Nothing signals when a message arrives.
+Engine::Clock::time_point MpiEngine::look_again(Clock::time_point idle_since) {
+  const Clock::time_point now = Clock::now();
+  return now + nap_after(now - idle_since);
 }
 
 std::string MpiEngine::flights() const {

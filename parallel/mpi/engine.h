@@ -10,7 +10,7 @@ namespace octant::mpi {
 
 class MpiEngine final : public Engine {
  public:
-  MpiEngine(Notices& notices, FlightRecorder& recorder, const WorldOptions& options);
+  MpiEngine(Notices& notices, Device& device, FlightRecorder& recorder, const WorldOptions& options);
   ~MpiEngine() override { abandon(); }
 
   bool failed() override;
@@ -23,9 +23,13 @@ class MpiEngine final : public Engine {
   void block(uint64_t ticket, Clock::time_point idle_since, Clock::time_point deadline) override;
   std::string flights() const override;
   bool keeps_withdrawn() const override { return true; }
+  Mailbox& progress_mailbox() override { return progress_mailbox_; }
+  Clock::time_point look_again(Clock::time_point idle_since) override;
+  void wake_rank() override {}  // it looks by itself
 
   Notices& notices_;
   const FlightRecorder& flights_;
+  Mailbox progress_mailbox_;
   bool crowded_;  // more ranks on this host than cores
 };
 

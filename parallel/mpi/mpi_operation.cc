@@ -15,7 +15,9 @@ constexpr std::chrono::seconds kLateMessages(2);
 
 void MpiOperation::begin() {
   // What the device still computes into the buffers must be there before mpi reads them.
-  device().ops().synchronize(device().compute());
+  mover_ = &engine().mover();
+  mover_->ops.synchronize(mover_->stream);
+  prepare();
   if (!verify_ || size() == 1) {
     verify_ = false;
     post();
@@ -37,7 +39,8 @@ void MpiOperation::compare_fingerprints() {
                                    fingerprints_[static_cast<size_t>(q)]));
 }
 
-bool MpiOperation::progress() {
+bool MpiOperation::progress(const Mover& mover) {
+  mover_ = &mover;
   bool moved = false;
   while (true) {
     try {
@@ -60,7 +63,7 @@ bool MpiOperation::progress() {
     }
     if (!advance()) break;
   }
-  device().ops().synchronize(device().compute());
+  mover.ops.synchronize(mover.stream);
   finish();
   return true;
 }
@@ -110,7 +113,7 @@ void MpiOperation::check_offer(int peer, size_t part, int64_t bytes) const {
 }
 
 void MpiOperation::copy(void* to, const void* from, int64_t bytes) {
-  if (to != from && bytes > 0) device().ops().copy(device().compute(), to, from, bytes);
+  if (to != from && bytes > 0) mover_->ops.copy(mover_->stream, to, from, bytes);
 }
 
 }  // namespace octant::mpi

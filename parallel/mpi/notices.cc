@@ -34,6 +34,7 @@ void Notices::post_receive() {
 }
 
 void Notices::poll() {
+  const std::lock_guard lock(channels_.library);
   while (missing_ > 0) {
     int arrived = 0;
     MPI_Status status;
@@ -79,6 +80,7 @@ WorldResult Notices::conclude(const std::optional<Failure>& mine, double grace_s
   for (int rank = 0; rank < channels_.size; ++rank) {
     if (rank == channels_.rank) continue;
     MPI_Request& request = sends.emplace_back(MPI_REQUEST_NULL);
+    const std::lock_guard lock(channels_.library);
     MPI_Isend(outgoing.data(), static_cast<int>(outgoing.size()), MPI_BYTE, rank, 0, channels_.notices,
               &request);
   }
@@ -87,7 +89,10 @@ WorldResult Notices::conclude(const std::optional<Failure>& mine, double grace_s
   while (true) {
     poll();
     int sent = 0;
-    MPI_Testall(static_cast<int>(sends.size()), sends.data(), &sent, MPI_STATUSES_IGNORE);
+    {
+      const std::lock_guard lock(channels_.library);
+      MPI_Testall(static_cast<int>(sends.size()), sends.data(), &sent, MPI_STATUSES_IGNORE);
+    }
     if (sent && missing_ == 0) return verdict();
     const WorldResult known = verdict();
     if (known.exit_code != 0) {

@@ -48,7 +48,7 @@ class MpiOperation : public Operation {
   // With verification the ranks exchange fingerprints first; the data waits for them.
   void begin();
 
-  bool progress() override;
+  bool progress(const Mover& mover) override;
   void withdraw() noexcept override { transfers_.cancel(); }
   void check_peers() override;
   bool still_verifying() const override { return verify_; }
@@ -57,12 +57,15 @@ class MpiOperation : public Operation {
  protected:
   MpiOperation(const SitePtr& site, const Fingerprint& call, bool verify = true)
       : Operation(site->engine),
+        transfers_(site->channels.library),
         given_(site->members.size()),
         taken_(site->members.size()),
         site_(site),
         call_(call),
         verify_(verify && site->verify) {}
 
+  // Takes the device memory that it needs.
+  virtual void prepare() {}
   // Posts the first messages.
   virtual void post() = 0;
   // Does what can be done while messages are still on their way; true when it did anything.
@@ -73,6 +76,7 @@ class MpiOperation : public Operation {
   int size() const { return static_cast<int>(site_->members.size()); }
   int rank() const { return site_->rank; }
   Device& device() const { return site_->device; }
+  const Mover& mover() const { return *mover_; }
   void send_to(int peer, const void* data, int64_t bytes, Phase phase = Phase::kExchange);
   void receive_from(int peer, void* data, int64_t bytes, Phase phase = Phase::kExchange);
   // Whether a piece of so many bytes is read in place; group ranks.
@@ -118,6 +122,7 @@ class MpiOperation : public Operation {
   void compare_fingerprints();
 
   SitePtr site_;
+  const Mover* mover_ = nullptr;  // of the thread that drives it
   Fingerprint call_;
   bool verify_;
   std::vector<Fingerprint> fingerprints_;

@@ -25,7 +25,7 @@ class MpiWorld final : public World {
       : channels_(channels),
         direct_(direct),
         device_(device),
-        engine_(notices, recorder_, options),
+        engine_(notices, device, recorder_, options),
         communicator_(world_site(notices, options), channels, traffic_) {}
 
   int rank() const override { return channels_.rank; }
@@ -40,7 +40,7 @@ class MpiWorld final : public World {
   Device& device() override { return device_; }
   Communicator& communicator() override { return communicator_; }
   TrafficLedger& traffic() override { return traffic_; }
-  const TransportTimes& times() const override { return engine_.times(); }
+  TransportTimes times() const override { return engine_.times(); }
   void observe(TransportObserver* observer) override { engine_.observe(observer); }
 
   void finish() { engine_.wait_all(); }

@@ -26,9 +26,13 @@ class Library {
     // The library's own waits (start and end) give the core away too; what the user set stands.
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
     int provided = 0;
-    if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS)
+    if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
       throw UserError(
           "MPI could not be initialised; start the ranks with mpirun of the same MPI installation");
+    if (provided < MPI_THREAD_SERIALIZED)
+      throw UserError(
+          "this MPI library lets only one thread call it (it gives less than MPI_THREAD_SERIALIZED); use one "
+          "that was built with thread support");
     owned_ = true;
   }
   ~Library() {

@@ -1,13 +1,15 @@
 // This process's MPI library, and the channels of one world in it.
 //
 // MPI only moves bytes here: no MPI collective is called after a world's start, so no rank can be caught
-// inside one when a peer fails. One thread calls MPI (MPI_THREAD_FUNNELED).
+// inside one when a peer fails. A rank's own thread and its progress thread call MPI, one at a time
+// (MPI_THREAD_SERIALIZED): after the start every call holds Channels::library.
 #pragma once
 
 #include <mpi.h>
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 namespace octant::mpi {
 
@@ -33,6 +35,8 @@ class Channels {
   MPI_Comm notices = MPI_COMM_NULL;
   int rank = 0;
   int size = 1;
+
+  mutable std::mutex library;
 
   // The number for the next group; every two ranks that share two groups know them by different numbers.
   int64_t next_group = 1;

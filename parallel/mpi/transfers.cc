@@ -37,13 +37,19 @@ void Transfers::add(MPI_Request request, int peer, int bytes) {
 
 void Transfers::post_send(MPI_Comm channel, const void* data, int bytes, int peer, int tag) {
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Isend(data, bytes, MPI_BYTE, peer, tag, channel, &request), "send to", peer);
+  {
+    const std::lock_guard lock(library_);
+    check(MPI_Isend(data, bytes, MPI_BYTE, peer, tag, channel, &request), "send to", peer);
+  }
   add(request, peer, -1);
 }
 
 void Transfers::post_receive(MPI_Comm channel, void* data, int bytes, int peer, int tag) {
   MPI_Request request = MPI_REQUEST_NULL;
-  check(MPI_Irecv(data, bytes, MPI_BYTE, peer, tag, channel, &request), "receive from", peer);
+  {
+    const std::lock_guard lock(library_);
+    check(MPI_Irecv(data, bytes, MPI_BYTE, peer, tag, channel, &request), "receive from", peer);
+  }
   add(request, peer, bytes);
 }
 
@@ -72,6 +78,7 @@ bool Transfers::test() {
   finished_.resize(requests_.size());
   statuses_.resize(requests_.size());
   int count = 0;
+  const std::lock_guard lock(library_);
   const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count,
                                 finished_.data(), statuses_.data());
   if (count == MPI_UNDEFINED || count == 0) {
@@ -114,6 +121,7 @@ std::vector<int> Transfers::awaited() const {
 }
 
 void Transfers::cancel() noexcept {
+  const std::lock_guard lock(library_);
   for (size_t i = 0; i < requests_.size(); ++i) {
     if (requests_[i] == MPI_REQUEST_NULL) continue;
     if (expected_[i].bytes >= 0) MPI_Cancel(&requests_[i]);

@@ -1,12 +1,14 @@
 // The messages of one operation that are on their way: non-blocking sends and receives, tested together. Each
 // belongs to a batch, a small number that its operation chooses, so that the operation can tell which of them
-// are done.
+// are done. The library is locked where it is called, and all of an operation's transfers are one thread's at a
+// time.
 #pragma once
 
 #include <mpi.h>
 
 #include <array>
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
 namespace octant::mpi {
@@ -16,6 +18,8 @@ class Transfers {
   // Longer messages are cut: MPI counts in int.
   static constexpr int64_t kLargestMessage = int64_t{64} << 20;
   static constexpr int kBatches = 5;
+
+  explicit Transfers(std::mutex& library) : library_(library) {}
 
   // Of the messages from now on; 0 at first.
   void begin_batch(int batch) { batch_ = batch; }
@@ -46,6 +50,7 @@ class Transfers {
   void post_send(MPI_Comm channel, const void* data, int bytes, int peer, int tag);
   void post_receive(MPI_Comm channel, void* data, int bytes, int peer, int tag);
 
+  std::mutex& library_;
   std::vector<MPI_Request> requests_;
   std::vector<Expected> expected_;
   std::vector<int> finished_;

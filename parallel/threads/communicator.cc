@@ -10,11 +10,11 @@ ThreadCommunicator::ThreadCommunicator(std::string name, std::shared_ptr<Group> 
       group_(std::move(group)) {}
 
 Place ThreadCommunicator::meet(const Fingerprint& call) {
-  return {engine(), device(), group_->fabric(), name(), group_->collective(call.sequence), rank()};
+  return {engine(), group_->fabric(), name(), group_->collective(call.sequence), rank()};
 }
 
 Place ThreadCommunicator::message(int from, int to, int tag, int64_t sequence, int place) {
-  return {engine(), device(), group_->fabric(), name(), group_->message(from, to, tag, sequence), place};
+  return {engine(), group_->fabric(), name(), group_->message(from, to, tag, sequence), place};
 }
 
 ThreadCommunicator::Made ThreadCommunicator::make_all_reduce(std::vector<Tensor> tensors,

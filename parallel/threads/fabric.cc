@@ -24,40 +24,24 @@ Fabric::Fabric(int size, const WorldOptions& options) : options_(options), crowd
 
 Fabric::~Fabric() = default;
 
-// The counter is raised before `asleep` is read here, and `asleep` is set before the counter is read there, in
-// one order for all (seq_cst): one of the two sees the other.
 void Fabric::signal(int rank) {
-  Rank& sleeper = *ranks_[static_cast<size_t>(rank)];
-  sleeper.signals.fetch_add(1);
-  if (!sleeper.asleep.load()) return;
-  { const std::lock_guard lock(sleeper.mutex); }
-  sleeper.changed.notify_one();
-}
-
-uint64_t Fabric::ticket(int rank) {
-  return ranks_[static_cast<size_t>(rank)]->signals.load();
+  Rank& owner = *ranks_[static_cast<size_t>(rank)];
+  owner.mailbox.signal();
+  if (owner.has_progress_thread.load(std::memory_order_relaxed)) owner.progress_mailbox.signal();
 }
 
 void Fabric::block(int rank, uint64_t ticket, Clock::time_point deadline) {
-  Rank& mine = *ranks_[static_cast<size_t>(rank)];
-  const auto changed = [&] { return mine.signals.load() != ticket; };
+  Mailbox& mine = ranks_[static_cast<size_t>(rank)]->mailbox;
   constexpr int kLooksBetweenClocks = 16;
   const Clock::time_point until = Clock::now() + (crowded_ ? kWatchingWhenCrowded : kWatching);
   Pause pause(crowded_);
   do {
     for (int look = 0; look < kLooksBetweenClocks; ++look) {
-      if (changed()) return;
+      if (mine.changed(ticket)) return;
       pause();
     }
   } while (Clock::now() < until);
-
-  std::unique_lock lock(mine.mutex);
-  mine.asleep.store(true);
-  if (deadline == Clock::time_point::max())
-    mine.changed.wait(lock, changed);
-  else
-    mine.changed.wait_until(lock, deadline, changed);
-  mine.asleep.store(false);
+  mine.wait(ticket, deadline);
 }
 
 void Fabric::fail(int rank, ExitCode code, const std::string& text, bool at_fault) {

@@ -1,15 +1,13 @@
 // What the ranks of a thread world share: who sleeps, who has failed, who has ended, and the flight
 // recorders.
 //
-// Every rank has a mailbox: a counter, and a condition variable to sleep on. Whoever changes something that a
-// rank may wait for raises that rank's counter afterwards; a rank reads its counter before it looks at its
-// operations, watches it for a short while (shorter where ranks share cores), and then sleeps only while it
-// still has that value, so no signal is lost. A signal takes the mutex only when the rank says that it sleeps.
+// Every rank has a mailbox (parallel/mailbox.h), and another for its progress thread. Whoever changes
+// something that a rank may wait for signals both afterwards. A rank watches its mailbox for a short while
+// (shorter where ranks share cores) before it sleeps.
 #pragma once
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -20,6 +18,7 @@
 
 #include "core/error.h"
 #include "parallel/flight_recorder.h"
+#include "parallel/mailbox.h"
 #include "parallel/world.h"
 
 namespace octant::threads {
@@ -35,7 +34,9 @@ class Fabric {
   const WorldOptions& options() const { return options_; }
 
   void signal(int rank);
-  uint64_t ticket(int rank);
+  // The rank's own thread alone.
+  void wake(int rank) { ranks_[static_cast<size_t>(rank)]->mailbox.signal(); }
+  uint64_t ticket(int rank) const { return ranks_[static_cast<size_t>(rank)]->mailbox.ticket(); }
   void block(int rank, uint64_t ticket, std::chrono::steady_clock::time_point deadline);
 
   // The first failure wins, and one at fault wins over a woken peer. Wakes every rank.
@@ -47,6 +48,12 @@ class Fabric {
   void end(int rank);
   bool ended(int rank) const;
 
+  // Before the rank joins anything.
+  void announce_progress_thread(int rank) {
+    ranks_[static_cast<size_t>(rank)]->has_progress_thread.store(true);
+  }
+  Mailbox& progress_mailbox(int rank) { return ranks_[static_cast<size_t>(rank)]->progress_mailbox; }
+
   FlightRecorder& recorder(int rank) { return ranks_[static_cast<size_t>(rank)]->recorder; }
   std::string flights() const;
 
@@ -57,11 +64,8 @@ class Fabric {
 
  private:
   struct Rank {
-    std::mutex mutex;
-    std::condition_variable changed;
-    // On a line of its own: its rank watches it.
-    alignas(64) std::atomic<uint64_t> signals = 0;
-    std::atomic<bool> asleep = false;
+    Mailbox mailbox, progress_mailbox;
+    std::atomic<bool> has_progress_thread = false;
     std::atomic<bool> ended = false;
     FlightRecorder recorder;
   };

@@ -21,23 +21,23 @@ class AllReduce final : public SlotOperation {
   }
 
  private:
-  void read(int phase) override {
+  void read(int phase, const Mover& mover) override {
     if (size() == 1) return;
     if (phase == 0) {
       std::vector<const void*> sources(static_cast<size_t>(size()));
-      for_each_part(
-          tensors_, piece_of(total_, size(), rank()), [&](size_t index, int64_t begin, int64_t count) {
-            const DType dtype = tensors_[index].dtype();
-            for (int q = 0; q < size(); ++q)
-              sources[static_cast<size_t>(q)] = element(at(q).buffers[index], begin, dtype);
-            device().ops().reduce(device().compute(), {.n = count,
-                                                       .num_sources = size(),
-                                                       .sources = sources.data(),
-                                                       .dtype = dtype,
-                                                       .out = element(buffers_[index], begin, dtype),
-                                                       .out_dtype = dtype,
-                                                       .op = op_});
-          });
+      for_each_part(tensors_, piece_of(total_, size(), rank()),
+                    [&](size_t index, int64_t begin, int64_t count) {
+                      const DType dtype = tensors_[index].dtype();
+                      for (int q = 0; q < size(); ++q)
+                        sources[static_cast<size_t>(q)] = element(at(q).buffers[index], begin, dtype);
+                      mover.ops.reduce(mover.stream, {.n = count,
+                                                      .num_sources = size(),
+                                                      .sources = sources.data(),
+                                                      .dtype = dtype,
+                                                      .out = element(buffers_[index], begin, dtype),
+                                                      .out_dtype = dtype,
+                                                      .op = op_});
+                    });
       return;
     }
     for (int step = 1; step < size(); ++step) {
@@ -45,7 +45,7 @@ class AllReduce final : public SlotOperation {
       for_each_part(tensors_, piece_of(total_, size(), owner),
                     [&](size_t index, int64_t begin, int64_t count) {
                       const DType dtype = tensors_[index].dtype();
-                      copy(element(buffers_[index], begin, dtype),
+                      copy(mover, element(buffers_[index], begin, dtype),
                            element(at(owner).buffers[index], begin, dtype), count * size_of(dtype));
                     });
     }
@@ -65,7 +65,7 @@ class ReduceScatter final : public SlotOperation {
   }
 
  private:
-  void read(int) override {
+  void read(int, const Mover& mover) override {
     std::vector<const void*> sources(static_cast<size_t>(size()));
     for (size_t index = 0; index < pieces_.size(); ++index) {
       const ReduceScatterPiece& piece = pieces_[index];
@@ -75,16 +75,16 @@ class ReduceScatter final : public SlotOperation {
         sources[static_cast<size_t>(q)] = element(at(q).buffers[index], rank() * piece.stride, dtype);
       void* target = piece.target.data();
       if (size() == 1 && !piece.accumulate && dtype == piece.target.dtype()) {
-        copy(target, sources[0], piece.count * size_of(dtype));
+        copy(mover, target, sources[0], piece.count * size_of(dtype));
         continue;
       }
-      device().ops().reduce(device().compute(), {.n = piece.count,
-                                                 .num_sources = size(),
-                                                 .sources = sources.data(),
-                                                 .dtype = dtype,
-                                                 .out = target,
-                                                 .out_dtype = piece.target.dtype(),
-                                                 .accumulate = piece.accumulate});
+      mover.ops.reduce(mover.stream, {.n = piece.count,
+                                      .num_sources = size(),
+                                      .sources = sources.data(),
+                                      .dtype = dtype,
+                                      .out = target,
+                                      .out_dtype = piece.target.dtype(),
+                                      .accumulate = piece.accumulate});
     }
   }
 
@@ -100,13 +100,13 @@ class AllGather final : public SlotOperation {
   }
 
  private:
-  void read(int) override {
+  void read(int, const Mover& mover) override {
     for (size_t index = 0; index < pieces_.size(); ++index) {
       const AllGatherPiece& piece = pieces_[index];
       const DType dtype = piece.source.dtype();
       for (int step = 0; step < size(); ++step) {
         const int q = (rank() + step) % size();
-        copy(element(piece.target.data(), q * piece.stride, dtype), at(q).buffers[index],
+        copy(mover, element(piece.target.data(), q * piece.stride, dtype), at(q).buffers[index],
              piece.count * size_of(dtype));
       }
     }
@@ -128,7 +128,9 @@ class Broadcast final : public SlotOperation {
   }
 
  private:
-  void read(int) override { copy(tensor_.data(), at(root_).buffers[0], tensor_.bytes()); }
+  void read(int, const Mover& mover) override {
+    copy(mover, tensor_.data(), at(root_).buffers[0], tensor_.bytes());
+  }
 
   Tensor tensor_;
   int root_;
@@ -143,12 +145,12 @@ class AllToAll final : public SlotOperation {
   }
 
  private:
-  void read(int) override {
+  void read(int, const Mover& mover) override {
     const int64_t count = input_.elements() / size();
     const DType dtype = input_.dtype();
     for (int step = 0; step < size(); ++step) {
       const int q = (rank() + step) % size();
-      copy(element(output_.data(), q * count, dtype), element(at(q).buffers[0], rank() * count, dtype),
+      copy(mover, element(output_.data(), q * count, dtype), element(at(q).buffers[0], rank() * count, dtype),
            count * size_of(dtype));
     }
   }
@@ -166,7 +168,9 @@ class Message final : public SlotOperation {
   }
 
  private:
-  void read(int) override { copy(tensor_.data(), at(0).buffers[0], tensor_.bytes()); }
+  void read(int, const Mover& mover) override {
+    copy(mover, tensor_.data(), at(0).buffers[0], tensor_.bytes());
+  }
 
   Tensor tensor_;
 };
@@ -178,7 +182,7 @@ class Barrier final : public SlotOperation {
   }
 
  private:
-  void read(int) override {}
+  void read(int, const Mover&) override {}
 };
 
 class Exchange final : public SlotOperation {
@@ -189,7 +193,7 @@ class Exchange final : public SlotOperation {
   }
 
  private:
-  void read(int) override {
+  void read(int, const Mover&) override {
     results_->reserve(static_cast<size_t>(size()));
     for (int q = 0; q < size(); ++q) results_->push_back(at(q).bytes);
   }

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "core/device.h"
 #include "parallel/communicator.h"
 #include "parallel/operation.h"
 #include "parallel/threads/fabric.h"
@@ -19,7 +18,6 @@ using Results = std::shared_ptr<std::vector<std::string>>;
 // What every operation is made from.
 struct Place {
   Engine& engine;
-  Device& device;
   Fabric& fabric;
   std::string group;
   std::shared_ptr<Slot> slot;
@@ -28,7 +26,7 @@ struct Place {
 
 class SlotOperation : public Operation {
  public:
-  bool progress() override;
+  bool progress(const Mover& mover) override;
   void withdraw() noexcept override { slot_->withdraw(); }
   void check_peers() override;
   std::string waiting_for() const override;
@@ -46,20 +44,20 @@ class SlotOperation : public Operation {
 
   // Called once, when `buffers_` is complete.
   void publish(const Fingerprint& call, std::string bytes = {});
-  virtual void read(int phase) = 0;
+  virtual void read(int phase, const Mover& mover) = 0;
 
-  Device& device() const { return device_; }
   const Contribution& at(int place) const { return slot_->at(place); }
   int size() const { return slot_->size(); }
   int rank() const { return rank_; }
-  void copy(void* to, const void* from, int64_t bytes);
+  static void copy(const Mover& mover, void* to, const void* from, int64_t bytes) {
+    if (to != from && bytes > 0) mover.ops.copy(mover.stream, to, from, bytes);
+  }
 
   std::vector<const void*> buffers_;
 
  private:
   void signal_others();
 
-  Device& device_;
   Fabric& fabric_;
   std::string group_;
   std::shared_ptr<Slot> slot_;

@@ -16,10 +16,12 @@ namespace {
 
 class ThreadEngine final : public Engine {
  public:
-  ThreadEngine(Fabric& fabric, int rank)
-      : Engine(fabric.recorder(rank), fabric.options().collective_timeout_seconds),
+  ThreadEngine(Fabric& fabric, int rank, Device& device)
+      : Engine(device, fabric.recorder(rank), fabric.options().collective_timeout_seconds),
         fabric_(fabric),
-        rank_(rank) {}
+        rank_(rank) {
+    if (device.carrier() != nullptr) fabric.announce_progress_thread(rank);
+  }
   ~ThreadEngine() override { abandon(); }
 
   bool failed() override { return fabric_.failed(); }
@@ -34,6 +36,9 @@ class ThreadEngine final : public Engine {
     fabric_.block(rank_, ticket, deadline);
   }
   std::string flights() const override { return fabric_.flights(); }
+  Mailbox& progress_mailbox() override { return fabric_.progress_mailbox(rank_); }
+  Clock::time_point look_again(Clock::time_point) override { return Clock::time_point::max(); }
+  void wake_rank() override { fabric_.wake(rank_); }
 
   Fabric& fabric_;
   int rank_;
@@ -45,7 +50,7 @@ class ThreadWorld final : public World {
       : fabric_(fabric),
         rank_(rank),
         device_(device),
-        engine_(fabric, rank),
+        engine_(fabric, rank, device),
         communicator_("world", std::move(group), rank, engine_, device, traffic_) {}
 
   int rank() const override { return rank_; }
@@ -60,7 +65,7 @@ class ThreadWorld final : public World {
   Device& device() override { return device_; }
   Communicator& communicator() override { return communicator_; }
   TrafficLedger& traffic() override { return traffic_; }
-  const TransportTimes& times() const override { return engine_.times(); }
+  TransportTimes times() const override { return engine_.times(); }
   void observe(TransportObserver* observer) override { engine_.observe(observer); }
 
   void finish() { engine_.wait_all(); }

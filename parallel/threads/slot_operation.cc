@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "core/error.h"
+#include "parallel/engine.h"
 #include "parallel/threads/operations.h"
 
 namespace octant::threads {
 
 SlotOperation::SlotOperation(const Place& place, Course course)
     : Operation(place.engine),
-      device_(place.device),
       fabric_(place.fabric),
       group_(place.group),
       slot_(place.slot),
@@ -25,22 +25,22 @@ void SlotOperation::signal_others() {
 void SlotOperation::publish(const Fingerprint& call, std::string bytes) {
   call_ = call;
   // What this rank's device still computes into its buffers must be there before a peer reads them.
-  device_.ops().synchronize(device_.compute());
+  engine().mover().ops.synchronize(engine().mover().stream);
   Contribution contribution{
       .present = true, .call = call, .buffers = buffers_.data(), .bytes = std::move(bytes)};
   const bool complete = slot_->publish(rank_, std::move(contribution), fabric_.options().verify_collectives);
   if (complete || course_.starts_others) signal_others();
 }
 
-bool SlotOperation::progress() {
+bool SlotOperation::progress(const Mover& mover) {
   bool moved = false;
   while (true) {
     const Slot::Step step = slot_->begin(passed_, course_.phases, course_.source);
     if (step == Slot::Step::kWait) return moved;
     if (step == Slot::Step::kDone) break;
     try {
-      read(passed_);
-      device_.ops().synchronize(device_.compute());
+      read(passed_, mover);
+      mover.ops.synchronize(mover.stream);
     } catch (...) {
       slot_->leave();
       throw;
@@ -71,10 +71,6 @@ std::string SlotOperation::waiting_for() const {
   return fmt::format(
       "{} #{} of group {}; {}", call_.str(), call_.sequence, group_,
       ranks.empty() ? "every rank has joined and is not done with it" : "not joined by rank " + ranks);
-}
-
-void SlotOperation::copy(void* to, const void* from, int64_t bytes) {
-  if (to != from && bytes > 0) device_.ops().copy(device_.compute(), to, from, bytes);
 }
 
 }  // namespace octant::threads

@@ -106,18 +106,18 @@ TEST(C28_LearningRate, EdgeValues) {
 }
 
 TEST(C29_Notices, OptionsThatHaveNothingToDo) {
-  const Validation v =
-      validate_small({"parallel.sequence_parallel=true", "zero_optimization.reduce_bucket_size=100",
-                      "zero_optimization.overlap_comm=true", "zero_optimization.stage=1",
-                      "parallel.schedule=GPIPE", "precision.loss_scale={initial: 4}",
-                      "precision.gradients=SAME_AS_COMPUTE", "zero_optimization.reshard_after_forward=NEVER",
-                      "zero_optimization.reduce_every=STEP", "model.rope_base=500"});
+  const Validation v = validate_small(
+      {"parallel.sequence_parallel=true", "zero_optimization.reduce_bucket_size=100",
+       "zero_optimization.overlap_comm=true", "zero_optimization.stage=1", "parallel.schedule=GPIPE",
+       "precision.loss_scale={initial: 4}", "precision.gradients=SAME_AS_COMPUTE",
+       "zero_optimization.reshard_after_forward=NEVER", "zero_optimization.reduce_every=STEP",
+       "model.rope_base=500", "device.progress_thread=ON"});
   ASSERT_TRUE(v.job) << format_errors(v.errors);
   const std::string notices = notices_of(v);
   for (const char* field :
        {"sequence_parallel has", "reduce_bucket_size has", "overlap_comm has", "stage=1 shards nothing",
         "schedule has", "loss_scale has", "SAME_AS_COMPUTE changes nothing", "reshard_after_forward has",
-        "reduce_every has", "rope_base has"})
+        "reduce_every has", "rope_base has", "progress_thread=ON has"})
     EXPECT_NE(notices.find(field), std::string::npos) << field << "\n" << notices;
   EXPECT_FALSE(v.job->parallel.sequence_parallel);
   EXPECT_EQ(v.job->precision.gradients, DType::kF32);

@@ -234,7 +234,7 @@ TEST(Failure, ImpossibleArgumentsAreBugs) {
 
 #ifndef OCTANT_TEST_MPI
 TEST(Failure, ARankThatEndsWithoutJoiningIsNamed) {
-  const WorldResult result = threads::run(3, {}, make_test_device, [](World& world) {
+  const WorldResult result = threads::run(3, {}, test_devices(all_have_progress_threads()), [](World& world) {
     if (world.rank() == 2) return;
     expect_thrown<PeerFailed>([&] { world.communicator().barrier().wait(); }, {"rank"});
   });
@@ -245,7 +245,7 @@ TEST(Failure, ARankThatEndsWithoutJoiningIsNamed) {
 TEST(Failure, AWorldWithoutADeviceEnds) {
   const auto no_device = [](int rank) -> std::unique_ptr<Device> {
     if (rank == 1) throw UserError("no such device");
-    return make_test_device(rank);
+    return test_devices(all_have_progress_threads())(rank);
   };
   const WorldResult result =
       threads::run(2, {}, no_device, [](World& world) { world.communicator().barrier().wait(); });

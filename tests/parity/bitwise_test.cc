@@ -61,6 +61,8 @@ TEST_P(Bitwise, OverlapBucketsAndReshardPolicy) {
       change(others.back());
     };
     variant([](Layout& l) { l.overlap = false; });
+    variant([](Layout& l) { l.progress_thread = true; });
+    variant([](Layout& l) { l.progress_thread = true, l.reduce_bucket = 777; });
     variant([](Layout& l) { l.reduce_bucket = l.allgather_bucket = 1000; });
     variant([](Layout& l) { l.reduce_bucket = l.allgather_bucket = 20000; });
     variant([](Layout& l) { l.reduce_bucket = 777, l.overlap = false; });
@@ -78,10 +80,12 @@ TEST_P(Bitwise, SchedulesAndRecomputation) {
   Layout gpipe = base, recompute = base;
   gpipe.schedule = "GPIPE";
   recompute.recompute = true;
-  compare(base, {gpipe, recompute});
+  Layout progress = gpipe;
+  progress.progress_thread = true;
+  compare(base, {gpipe, recompute, progress});
   const Layout cut{.data = 1, .tensor = 4, .pipeline = 2, .accumulation = 4, .sequence_parallel = true};
   Layout again = cut;
-  again.recompute = true;
+  again.recompute = again.progress_thread = true;
   compare(cut, {again, cut});
 }
 

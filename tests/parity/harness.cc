@@ -8,20 +8,21 @@
 #include <cstring>
 #include <mutex>
 
-#include "core/cpu/cpu_backend.h"
 #include "core/math/philox.h"
 #include "job/load.h"
 #include "job/validate.h"
+#include "train/setup.h"
 
 namespace octant::parity {
 
 std::string Layout::str() const {
   return fmt::format(
-      "data {} tensor {} pipeline {} stage {} accumulation {}{}{}{} reduce_every {} reshard {} {} buckets {} "
+      "data {} tensor {} pipeline {} stage {} accumulation {}{}{}{}{} reduce_every {} reshard {} {} buckets "
+      "{} "
       "{}",
       data, tensor, pipeline, stage, accumulation, sequence_parallel ? " sequence-parallel" : "",
-      recompute ? " recompute" : "", overlap ? "" : " no-overlap", reduce_every, reshard, schedule,
-      reduce_bucket, allgather_bucket);
+      recompute ? " recompute" : "", overlap ? "" : " no-overlap", progress_thread ? " progress-thread" : "",
+      reduce_every, reshard, schedule, reduce_bucket, allgather_bucket);
 }
 
 Job make_job(const Case& model, const Layout& layout) {
@@ -52,9 +53,10 @@ Job make_job(const Case& model, const Layout& layout) {
       " }}\nprecision {{ {} }}\nbatch {{ global_batch_size: {} gradient_accumulation_steps: {} }}\n"
       "optimizer {{ {} clip_grad_norm: {} }}\nactivation_checkpointing {{ mode: {} }}\ntraining {{ steps: {} "
       "}}\n"
-      "learning_rate_schedule {{ decay: CONSTANT }}\ncheckpoint {{ interval: 0 }}\n",
+      "learning_rate_schedule {{ decay: CONSTANT }}\ncheckpoint {{ interval: 0 }}\n"
+      "device {{ progress_thread: {} }}\n",
       model.precision, model.global_batch, layout.accumulation, model.optimizer, model.clip,
-      layout.recompute ? "FULL" : "NONE", model.steps);
+      layout.recompute ? "FULL" : "NONE", model.steps, layout.progress_thread ? "ON" : "OFF");
   const Validation result = validate(parse_spec_text(text, "parity.pbtxt"));
   if (!result.job) throw UserError(format_errors(result.errors) + "\n" + text);
   return *result.job;
@@ -149,8 +151,7 @@ Outcome train(const Case& model, const Layout& layout) {
   Outcome outcome;
   const Job job = make_job(model, layout);
   const WorldResult result = threads::run(
-      layout.ranks(), WorldOptions{},
-      [](int) { return std::make_unique<Device>(cpu::make_backend({.threads = 1}), 0); },
+      layout.ranks(), WorldOptions{}, device_factory(job, placement_of(job, layout.ranks(), false)),
       [&](World& world) { train_rank(world, job, model, layout, outcome); });
   EXPECT_EQ(result.exit_code, 0) << layout.str() << ": " << result.message;
   return outcome;

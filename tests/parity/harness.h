@@ -44,6 +44,7 @@ struct Layout {
   bool sequence_parallel = false;
   bool recompute = false;
   bool overlap = true;
+  bool progress_thread = false;
   std::string reduce_every = "AUTO";
   std::string reshard = "AUTO";
   std::string schedule = "ONE_F_ONE_B";

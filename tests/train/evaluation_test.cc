@@ -16,12 +16,12 @@ EvaluationReport evaluate_on(const Folder& folder, const Set& set, const Set& cu
                              const std::string& checkpoint) {
   const Job settings = job(folder, "evaluation", set, cut);
   EvaluationReport report;
-  const WorldResult ended =
-      threads::run(settings.parallel.ranks(), world_options(settings),
-                   device_factory(settings, settings.parallel.ranks()), [&](World& world) {
-                     const EvaluationReport mine = evaluate_checkpoint(world, settings, checkpoint);
-                     if (world.rank() == 0) report = mine;
-                   });
+  const WorldResult ended = threads::run(
+      settings.parallel.ranks(), world_options(settings),
+      device_factory(settings, placement_of(settings, settings.parallel.ranks(), false)), [&](World& world) {
+        const EvaluationReport mine = evaluate_checkpoint(world, settings, checkpoint);
+        if (world.rank() == 0) report = mine;
+      });
   EXPECT_EQ(ended.exit_code, 0) << name_of(cut) << ": " << ended.message;
   return report;
 }

@@ -65,13 +65,14 @@ TEST(C57_Placement, ThreadsAreChosenByTheUsableCores) {
   const Folder folder;
   const Job chosen = job(folder, "run", {"training.steps=1", "device.threads_per_rank=0"});
   const int cores = usable_cores();
-  EXPECT_EQ(threads_per_rank(chosen, 1), cores);
-  EXPECT_EQ(threads_per_rank(chosen, cores), 1);
-  EXPECT_EQ(threads_per_rank(chosen, 64), 1);
-  EXPECT_EQ(threads_per_rank(job(folder, "run", {"training.steps=1", "device.threads_per_rank=3"}), 64), 3);
+  const auto threads = [](const Job& of, int ranks) { return placement_of(of, ranks, false).threads; };
+  EXPECT_EQ(threads(chosen, 1), cores);
+  EXPECT_EQ(threads(chosen, cores), 1);
+  EXPECT_EQ(threads(chosen, 64), 1);
+  EXPECT_EQ(threads(job(folder, "run", {"training.steps=1", "device.threads_per_rank=3"}), 64), 3);
   const OneCore narrowed;
   EXPECT_EQ(usable_cores(), 1);
-  EXPECT_EQ(threads_per_rank(chosen, 1), 1);
+  EXPECT_EQ(threads(chosen, 1), 1);
 }
 
 TEST(C57_Placement, RanksAreNotPinnedAndForeignThreadCountsDoNotCount) {
@@ -127,8 +128,8 @@ TEST(C57_Placement, SaysWhoCommunicatesAndOnWhichCores) {
   const auto idle = [](const RankPlacement& placement) { return placement.overlap_text(); };
   EXPECT_NE(idle({.ranks = 2, .threads = 3, .allowed_cores = 6}).find("no core is free"), std::string::npos);
   EXPECT_NE(idle({.ranks = 5, .threads = 3, .allowed_cores = 6}).find("no core is free"), std::string::npos);
-  EXPECT_NE(idle({.ranks = 2, .threads = 3, .allowed_cores = 7}).find("1 core left idle"), std::string::npos);
-  EXPECT_NE(idle({.ranks = 2, .threads = 3, .allowed_cores = 16, .cpu_limit = 8.5}).find("3 cores left"),
+  EXPECT_NE(idle({.ranks = 2, .threads = 3, .allowed_cores = 7}).find("1 core free"), std::string::npos);
+  EXPECT_NE(idle({.ranks = 2, .threads = 3, .allowed_cores = 16, .cpu_limit = 8.5}).find("3 cores free"),
             std::string::npos);
   const Folder folder;
   EXPECT_TRUE(good_run(folder, "run", {"training.steps=1"}, layout(2, 1, 1, 1)).printed("overlap"));

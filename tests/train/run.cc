@@ -121,7 +121,9 @@ Outcome run(const Folder& folder, const std::string& name, const Set& set, const
   std::mutex mutex;
   const WorldResult ended = threads::run(
       settings.parallel.ranks(), world_options(settings),
-      device_factory(settings, settings.parallel.ranks(), hooks.profile_steps > 0), [&](World& world) {
+      device_factory(settings, placement_of(settings, settings.parallel.ranks(), false),
+                     hooks.profile_steps > 0),
+      [&](World& world) {
         LineBuffer buffer([&](const std::string& line) {
           if (hooks.on_line) hooks.on_line(world, line);
         });

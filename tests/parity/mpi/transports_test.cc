@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/cpu/cpu_backend.h"
 #include "tests/parity/harness.h"
+#include "train/setup.h"
 
 namespace octant::parity {
 namespace {
@@ -82,22 +82,21 @@ class Unpacked {
 void expect_same_on_threads(const Case& model, const Layout& layout) {
   if (layout.ranks() != mpi::launch().size) return;
   const Job job = make_job(model, layout);
-  const WorldResult result = mpi::run(
-      {.collective_timeout_seconds = 120},
-      [](int) { return std::make_unique<Device>(cpu::make_backend({.threads = 1}), 0); },
-      [&](World& world) {
-        Outcome mine;
-        train_rank(world, job, model, layout, mine);
-        const std::vector<std::string> all = world.communicator().all_gather(Packed(mine).bytes());
-        if (world.rank() == 0) {
-          Outcome processes;
-          for (const std::string& bytes : all) Unpacked(bytes).add_to(processes);
-          const Outcome threads = train(model, layout);
-          ASSERT_EQ(threads.losses.size(), static_cast<size_t>(model.steps));
-          expect_same_bits(threads, processes, layout.str());
-        }
-        world.communicator().barrier();
-      });
+  const WorldResult result =
+      mpi::run({.collective_timeout_seconds = 120},
+               device_factory(job, placement_of(job, layout.ranks(), true)), [&](World& world) {
+                 Outcome mine;
+                 train_rank(world, job, model, layout, mine);
+                 const std::vector<std::string> all = world.communicator().all_gather(Packed(mine).bytes());
+                 if (world.rank() == 0) {
+                   Outcome processes;
+                   for (const std::string& bytes : all) Unpacked(bytes).add_to(processes);
+                   const Outcome threads = train(model, layout);
+                   ASSERT_EQ(threads.losses.size(), static_cast<size_t>(model.steps));
+                   expect_same_bits(threads, processes, layout.str());
+                 }
+                 world.communicator().barrier();
+               });
   EXPECT_EQ(result.exit_code, 0) << layout.str() << ": " << result.message;
 }
 
@@ -115,6 +114,7 @@ TEST_P(Transports, ZeroStages) {
   for (int stage : {0, 1, 2, 3}) {
     compare({.data = 4, .stage = stage, .accumulation = 2});
     compare({.data = 8, .stage = stage});
+    compare({.data = 8, .stage = stage, .progress_thread = true});
   }
 }
 
@@ -145,6 +145,8 @@ TEST_P(Transports, AllAxes) {
     compare(cube);
     cube.recompute = true;
     cube.overlap = false;
+    compare(cube);
+    cube.overlap = cube.progress_thread = true;
     compare(cube);
   }
   compare({.tensor = 2, .pipeline = 2, .accumulation = 4, .sequence_parallel = true, .recompute = true});
