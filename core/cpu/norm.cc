@@ -68,11 +68,12 @@ void input_gradient_row(const NormBackwardArgs& args, int64_t row) {
                             HWY_ATTR { return hn::Mul(load(dy + i, count), load(gamma + i, count)); };
   const auto normal = [&](int64_t i, auto count)
                           HWY_ATTR { return hn::Mul(hn::Sub(load(x + i, count), center), scale); };
-  const VecF mean_g = splat(args.rms ? 0.0f : sum_of(cols, gradient) / n);
-  const VecF mean_gh =
-      splat(sum_of(cols, [&](int64_t i, auto count)
-                             HWY_ATTR { return hn::Mul(gradient(i, count), normal(i, count)); }) /
-            n);
+  const auto [sum_g, sum_gh] = sums_of(cols, [&](int64_t i, auto count) HWY_ATTR {
+    const VecF g = gradient(i, count);
+    return std::array{g, hn::Mul(g, normal(i, count))};
+  });
+  const VecF mean_g = splat(args.rms ? 0.0f : sum_g / n);
+  const VecF mean_gh = splat(sum_gh / n);
   pieces(0, cols, [&](int64_t i, auto count) HWY_ATTR {
     const VecF centred = hn::Sub(gradient(i, count), mean_g);
     store(hn::Mul(scale, hn::NegMulAdd(normal(i, count), mean_gh, centred)), dx + i, count);
@@ -91,18 +92,18 @@ void NormWeightGradient(const NormBackwardArgs& args, int64_t begin, int64_t end
     using T = decltype(type);
     const T* x = static_cast<const T*>(args.x);
     const T* dy = static_cast<const T*>(args.dy);
-    add_column_sums(args.rows, begin, end, args.dgamma, args.gradient_dtype, args.accumulate,
-                    [&](int64_t row, int64_t column, auto count) HWY_ATTR {
-                      const int64_t at = row * args.cols + column;
-                      const VecF center = splat(args.rms ? 0.0f : args.mean[row]);
-                      const VecF normal =
-                          hn::Mul(hn::Sub(load(x + at, count), center), splat(args.rstd[row]));
-                      return hn::Mul(load(dy + at, count), normal);
-                    });
-    if (args.rms) return;
-    add_column_sums(args.rows, begin, end, args.dbeta, args.gradient_dtype, args.accumulate,
-                    [&](int64_t row, int64_t column, auto count)
-                        HWY_ATTR { return load(dy + row * args.cols + column, count); });
+    const auto terms = [&](int64_t row, int64_t column, auto count) HWY_ATTR {
+      const int64_t at = row * args.cols + column;
+      const VecF center = splat(args.rms ? 0.0f : args.mean[row]);
+      const VecF normal = hn::Mul(hn::Sub(load(x + at, count), center), splat(args.rstd[row]));
+      const VecF upstream = load(dy + at, count);
+      return std::array{hn::Mul(upstream, normal), upstream};
+    };
+    if (args.rms)
+      add_column_sums<1>(args.rows, begin, end, {args.dgamma}, args.gradient_dtype, args.accumulate, terms);
+    else
+      add_column_sums<2>(args.rows, begin, end, {args.dgamma, args.dbeta}, args.gradient_dtype,
+                         args.accumulate, terms);
   });
 }
 

@@ -20,9 +20,9 @@ void BiasGradient(const BiasGradientArgs& args, int64_t begin, int64_t end) {
   with_compute_type(args.dy.dtype, [&](auto type) HWY_ATTR {
     using T = decltype(type);
     const T* dy = static_cast<const T*>(args.dy.data);
-    add_column_sums(args.dy.rows, begin, end, args.dbias, args.dbias_dtype, args.accumulate,
-                    [&](int64_t row, int64_t column, auto count)
-                        HWY_ATTR { return load(dy + row * args.dy.ld + column, count); });
+    add_column_sums<1>(args.dy.rows, begin, end, {args.dbias}, args.dbias_dtype, args.accumulate,
+                       [&](int64_t row, int64_t column, auto count)
+                           HWY_ATTR { return std::array{load(dy + row * args.dy.ld + column, count)}; });
   });
 }
 

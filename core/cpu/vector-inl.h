@@ -14,6 +14,7 @@
 
 #include <hwy/highway.h>
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -130,6 +131,31 @@ HWY_INLINE float sum_of(int64_t n, const F& f) {
   for (; i + kLanes <= n; i += kLanes) s0 = hn::Add(s0, f(i, Whole()));
   if (i < n) s1 = hn::Add(s1, keep_first(f(i, n - i), splat(0.0f), n - i));
   return hn::GetLane(hn::SumOfLanes(F32(), hn::Add(hn::Add(s0, s1), hn::Add(s2, s3))));
+}
+
+// The same of two values at once: f gives a std::array of two vectors.
+template <typename F>
+HWY_INLINE std::array<float, 2> sums_of(int64_t n, const F& f) {
+  constexpr int64_t kParts = 4;
+  VecF sums[2][kParts];
+  for (VecF(&of)[kParts] : sums)
+    for (VecF& part : of) part = splat(0.0f);
+  const auto add = [&](int64_t part, const std::array<VecF, 2>& values) HWY_ATTR {
+    for (size_t k = 0; k < 2; ++k) sums[k][part] = hn::Add(sums[k][part], values[k]);
+  };
+  int64_t i = 0;
+  for (; i + kParts * kLanes <= n; i += kParts * kLanes)
+    for (int64_t part = 0; part < kParts; ++part) add(part, f(i + part * kLanes, Whole()));
+  for (; i + kLanes <= n; i += kLanes) add(0, f(i, Whole()));
+  if (i < n) {
+    const std::array<VecF, 2> last = f(i, n - i);
+    add(1, {keep_first(last[0], splat(0.0f), n - i), keep_first(last[1], splat(0.0f), n - i)});
+  }
+  std::array<float, 2> totals;
+  for (size_t k = 0; k < 2; ++k)
+    totals[k] = hn::GetLane(
+        hn::SumOfLanes(F32(), hn::Add(hn::Add(sums[k][0], sums[k][1]), hn::Add(sums[k][2], sums[k][3]))));
+  return totals;
 }
 
 // The larger of two; a NaN on either side stays.
