@@ -5,21 +5,27 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
+#include <vector>
 
 #include "core/cpu/elementwise.h"
 #include "core/cpu/float_types.h"
+#include "core/cpu/matmul_cut.h"
 #include "core/cpu/scratch.h"
 
 namespace octant::cpu {
 namespace {
+
+constexpr int kWholeTeam = -1;
 
 // All that a primitive is made for; pointers come with the call.
 struct Key {
   int64_t rows, cols, inner, lda, ldb, ldc;
   DType type, c_type;
   bool transpose_a, transpose_b, accumulate, bias;
+  int part;  // of the team's, for one thread; kWholeTeam: for all threads together
 
   bool operator==(const Key&) const = default;
 };
@@ -27,7 +33,8 @@ struct Key {
 struct KeyHash {
   size_t operator()(const Key& key) const {
     const int64_t flags = static_cast<int64_t>(key.type) | static_cast<int64_t>(key.c_type) << 4 |
-                          key.transpose_a << 8 | key.transpose_b << 9 | key.accumulate << 10 | key.bias << 11;
+                          key.transpose_a << 8 | key.transpose_b << 9 | key.accumulate << 10 |
+                          key.bias << 11 | int64_t{key.part} << 12;
     uint64_t hash = 0xCBF29CE484222325ull;
     for (int64_t part : {key.rows, key.cols, key.inner, key.lda, key.ldb, key.ldc, flags}) {
       hash = (hash ^ static_cast<uint64_t>(part)) * 0x9E3779B97F4A7C15ull;
@@ -71,22 +78,6 @@ void check(const MatmulArgs& args) {
   if (args.bias != nullptr && args.accumulate) throw BugError("matmul takes a bias or accumulates, not both");
 }
 
-// Columns of the first of two products into which this one is cut, 0 for none. oneDNN 2.6 reads a dense b
-// that is not transposed in place, which the cache forgives while b is small; with b as half of the columns
-// of a wider matrix it copies blocks of it first. The limit is measured (docs/performance.md).
-int64_t columns_of_first_half(const MatmulArgs& args) {
-  constexpr int64_t kLargeOperand = 800'000;
-  const Matrix& b = args.b;
-  if (args.transpose_b || b.ld != b.cols || b.rows * b.cols < kLargeOperand) return 0;
-  if (args.a.dtype != DType::kF32 && !args.transpose_a) return 0;
-  return (b.cols / 2 + 63) / 64 * 64;
-}
-
-Matrix columns_of(const Matrix& matrix, int64_t begin, int64_t count) {
-  std::byte* const data = static_cast<std::byte*>(matrix.data) + begin * size_of(matrix.dtype);
-  return {data, matrix.dtype, matrix.rows, count, matrix.ld};
-}
-
 int64_t floats_of(const Matrix& matrix) {
   return matrix.rows * matrix.cols;
 }
@@ -111,6 +102,10 @@ void convert_rows(const Matrix& from, const Matrix& to, int threads) {
   }
 }
 
+int64_t aligned(int64_t bytes) {
+  return (bytes + 63) / 64 * 64;
+}
+
 Matrix widened(const Matrix& matrix, float* data) {
   return {data, DType::kF32, matrix.rows, matrix.cols, matrix.cols};
 }
@@ -122,8 +117,10 @@ class Matmul::Library {
   explicit Library(int threads)
       : threads_(threads),
         engine_(dnnl::engine::kind::cpu, 0),
-        stream_(engine_),
-        native_bf16_(multiplies_bf16()) {}
+        streams_(static_cast<size_t>(threads), dnnl::stream()),
+        native_bf16_(multiplies_bf16()) {
+    for (dnnl::stream& stream : streams_) stream = dnnl::stream(engine_);
+  }
 
   void run(const MatmulArgs& args);
   void charge_to(MemoryLedger* ledger) {
@@ -141,14 +138,21 @@ class Matmul::Library {
   // Shapes repeat from step to step; generation of text, whose lengths grow, is what the limit is for.
   static constexpr size_t kMostEntries = 4096;
 
+  struct Call {
+    Entry* entry;
+    std::unordered_map<int, dnnl::memory> arguments;
+  };
+
   Entry& entry_of(const Key& key);
+  // The pointers of this call are in the entry, but for the scratchpad's.
+  Call prepare(const MatmulArgs& args, int part);
   void run_native(const MatmulArgs& args);
-  void run_primitive(const MatmulArgs& args);
+  void run_team(const std::vector<MatmulArgs>& parts);
   void run_widened(const MatmulArgs& args);
 
   int threads_;
   dnnl::engine engine_;
-  dnnl::stream stream_;
+  std::vector<dnnl::stream> streams_;  // of each thread
   bool native_bf16_;
   std::unordered_map<Key, Entry, KeyHash> entries_;
   Scratch scratchpad_;
@@ -188,20 +192,7 @@ Matmul::Library::Entry& Matmul::Library::entry_of(const Key& key) {
   return entries_.emplace(key, std::move(entry)).first->second;
 }
 
-void Matmul::Library::run_native(const MatmulArgs& args) {
-  const int64_t half = columns_of_first_half(args);
-  if (half == 0 || half >= args.c.cols) return run_primitive(args);
-  for (const auto& [begin, count] : {std::pair(int64_t{0}, half), std::pair(half, args.c.cols - half)}) {
-    MatmulArgs part = args;
-    part.b = columns_of(args.b, begin, count);
-    part.c = columns_of(args.c, begin, count);
-    if (args.bias != nullptr)
-      part.bias = static_cast<const std::byte*>(args.bias) + begin * size_of(args.a.dtype);
-    run_primitive(part);
-  }
-}
-
-void Matmul::Library::run_primitive(const MatmulArgs& args) {
+Matmul::Library::Call Matmul::Library::prepare(const MatmulArgs& args, int part) {
   Entry& entry = entry_of({.rows = args.c.rows,
                            .cols = args.c.cols,
                            .inner = args.transpose_a ? args.a.rows : args.a.cols,
@@ -213,22 +204,63 @@ void Matmul::Library::run_primitive(const MatmulArgs& args) {
                            .transpose_a = args.transpose_a,
                            .transpose_b = args.transpose_b,
                            .accumulate = args.accumulate,
-                           .bias = args.bias != nullptr});
+                           .bias = args.bias != nullptr,
+                           .part = part});
   entry.a.set_data_handle(args.a.data);
   entry.b.set_data_handle(args.b.data);
   entry.c.set_data_handle(args.c.data);
-  entry.scratchpad.set_data_handle(scratchpad_.reserve(entry.scratchpad_bytes));
-  std::unordered_map<int, dnnl::memory> arguments{{DNNL_ARG_SRC, entry.a},
-                                                  {DNNL_ARG_WEIGHTS, entry.b},
-                                                  {DNNL_ARG_DST, entry.c},
-                                                  {DNNL_ARG_SCRATCHPAD, entry.scratchpad}};
+  Call call{&entry, {}};
+  call.arguments = {{DNNL_ARG_SRC, entry.a},
+                    {DNNL_ARG_WEIGHTS, entry.b},
+                    {DNNL_ARG_DST, entry.c},
+                    {DNNL_ARG_SCRATCHPAD, entry.scratchpad}};
   if (args.bias != nullptr) {
     // The library takes no pointer to const; it reads the bias only.
     entry.bias.set_data_handle(const_cast<void*>(args.bias));
-    arguments.emplace(DNNL_ARG_BIAS, entry.bias);
+    call.arguments.emplace(DNNL_ARG_BIAS, entry.bias);
   }
-  entry.primitive.execute(stream_, arguments);
-  stream_.wait();
+  return call;
+}
+
+void Matmul::Library::run_native(const MatmulArgs& args) {
+  if (const std::vector<MatmulArgs> parts = cut_for_team(args, threads_); !parts.empty())
+    return run_team(parts);
+  for (const MatmulArgs& part : cut_for_cache(args)) {
+    Call call = prepare(part, kWholeTeam);
+    call.entry->scratchpad.set_data_handle(scratchpad_.reserve(call.entry->scratchpad_bytes));
+    call.entry->primitive.execute(streams_.front(), call.arguments);
+    streams_.front().wait();
+  }
+}
+
+// Each thread multiplies one block by itself.
+void Matmul::Library::run_team(const std::vector<MatmulArgs>& parts) {
+  if (entries_.size() + parts.size() > kMostEntries) entries_.clear();
+  std::vector<Call> calls;
+  int64_t bytes = 0;
+  omp_set_num_threads(1);  // what the library makes a primitive for
+  for (size_t part = 0; part < parts.size(); ++part) {
+    calls.push_back(prepare(parts[part], static_cast<int>(part)));
+    bytes += aligned(calls.back().entry->scratchpad_bytes);
+  }
+  omp_set_num_threads(threads_);
+  std::byte* scratchpad = static_cast<std::byte*>(scratchpad_.reserve(bytes));
+  for (Call& call : calls) {
+    call.entry->scratchpad.set_data_handle(scratchpad);
+    scratchpad += aligned(call.entry->scratchpad_bytes);
+  }
+  std::exception_ptr error;
+#pragma omp parallel for schedule(static, 1) num_threads(static_cast <int>(calls.size()))
+  for (size_t part = 0; part < calls.size(); ++part) {
+    try {
+      calls[part].entry->primitive.execute(streams_[part], calls[part].arguments);
+      streams_[part].wait();
+    } catch (...) {
+#pragma omp critical
+      error = std::current_exception();
+    }
+  }
+  if (error) std::rethrow_exception(error);
 }
 
 void Matmul::Library::run_widened(const MatmulArgs& args) {

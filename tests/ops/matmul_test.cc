@@ -107,6 +107,36 @@ TEST_P(MatmulTest, WideOperand) {
   }
 }
 
+// Products of which each thread of a team takes a block, of rows or of columns, and some that are just too
+// small for it.
+TEST_P(MatmulTest, BlocksOfATeam) {
+  for (const int threads : {2, 3}) {
+    const std::unique_ptr<Backend> team = GetParam().make(threads);
+    const int64_t long_side = 256 * threads + 5;
+    for (const auto& [m, n, k] :
+         std::vector<std::array<int64_t, 3>>{{long_side, 70, 17},
+                                             {33, long_side, 17},
+                                             {long_side, long_side, 3},
+                                             {256 * threads - 1, 256 * threads - 1, 3},
+                                             {5, 8197, 3}}) {
+      for (DType type : {DType::kBF16, DType::kF32}) {
+        for (int bits = 0; bits < 16; ++bits) {
+          check_case(*team, {.m = m,
+                             .n = n,
+                             .k = k,
+                             .type = type,
+                             .c_type = bits % 3 == 0 ? type : DType::kF32,
+                             .transpose_a = (bits & 1) != 0,
+                             .transpose_b = (bits & 2) != 0,
+                             .accumulate = (bits & 12) == 4,
+                             .bias = (bits & 12) == 8,
+                             .padding = bits == 15 ? 0 : bits % 5});
+        }
+      }
+    }
+  }
+}
+
 // A team that the OpenMP library shrinks would leave parts of a product undone.
 TEST_P(MatmulTest, NothingShrinksItsTeam) {
   omp_set_dynamic(1);
