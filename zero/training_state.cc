@@ -34,17 +34,21 @@ void TrainingState::initialize(uint64_t seed) {
   for (int index = 0; index < unit_count(); ++index) {
     UnitState& state = unit(index);
     const FlatUnit& layout = layouts_[static_cast<size_t>(index)];
-    const bool in_place = config_.compute == DType::kF32 && config_.stage < 3;
-    const Tensor whole = in_place
-                             ? state.parameters
+    const FlatCut own = owned(index);
+    // Where this rank holds all of a unit in f32, its weights are made where they stay.
+    const bool in_parameters = config_.compute == DType::kF32 && config_.stage < 3;
+    const bool in_master = !in_parameters && own.count() == layout.padded;
+    const Tensor whole = in_parameters ? state.parameters
+                         : in_master
+                             ? state.master
                              : device_.allocate_zeroed({layout.padded}, DType::kF32, MemoryKind::kWorkspace);
     for (const FlatRange& range : layout.ranges)
       octant::initialize(*range.parameter, seed, device_, whole.as<float>() + range.begin);
-    if (in_place) continue;
-    const FlatCut own = owned(index);
+    if (in_parameters) continue;
     const Stream stream = device_.compute();
-    device_.ops().copy(stream, state.master.data(), whole.as<float>() + own.first,
-                       own.count() * size_of(DType::kF32));
+    if (!in_master)
+      device_.ops().copy(stream, state.master.data(), whole.as<float>() + own.first,
+                         own.count() * size_of(DType::kF32));
     if (config_.compute == DType::kF32) continue;
     const int64_t first = config_.stage == 3 ? own.first : 0;
     device_.ops().cast(stream, {.n = state.parameters.elements(),
