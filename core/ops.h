@@ -211,6 +211,7 @@ enum class ReduceOp : uint8_t { kSum, kMax };
 // exactly, and the sum is rounded once to the output. out may be one of the sources. u8 knows kMax only.
 struct ReduceArgs {
   int64_t n = 0;
+  int64_t whole = 0;  // elements of the sum that this is a part of, where that is more than n
   int num_sources = 0;
   const void* const* sources = nullptr;
   DType dtype = DType::kF32;

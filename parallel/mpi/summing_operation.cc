@@ -91,6 +91,7 @@ void SummingOperation::sum(const Chunk& chunk) {
       sources_[static_cast<size_t>(q)] = here;
     }
     mover().ops.reduce(mover().stream, {.n = count,
+                                        .whole = part.count,
                                         .num_sources = size(),
                                         .sources = sources_.data(),
                                         .dtype = part.dtype,

@@ -137,6 +137,33 @@ TEST_P(ElementwiseTest, ReduceAddsInOrderAndRoundsOnce) {
   }
 }
 
+// A part of a large sum is written past the cache, in place too: the same bits, and nothing beside it.
+TEST_P(ElementwiseTest, PartsOfALargeSum) {
+  for (DType dtype : kComputeTypes) {
+    for (int64_t n : {1, 15, 16, 17, 64, 259}) {
+      for (int64_t offset : {0, 16, 19}) {
+        for (bool in_place : {false, true}) {
+          const int64_t size = offset + n + 33;
+          const Buffer x(ops(), dtype, random_values(size, 50)), y(ops(), dtype, random_values(size, 51));
+          const Buffer small(ops(), dtype, x.values), large(ops(), dtype, x.values);
+          for (const Buffer* out : {&small, &large}) {
+            const void* sources[] = {in_place ? out->at(offset) : x.at(offset), y.at(offset)};
+            ops().reduce({}, {.n = n,
+                              .whole = out == &large ? int64_t{1} << 20 : 0,
+                              .num_sources = 2,
+                              .sources = sources,
+                              .dtype = dtype,
+                              .out = out->at(offset),
+                              .out_dtype = dtype});
+          }
+          EXPECT_EQ(large.read(), small.read()) << label(dtype, {n, offset, in_place});
+          EXPECT_NE(large.read(), x.values);
+        }
+      }
+    }
+  }
+}
+
 template <typename T>
 void reduce_exactly(Backend& ops, DType dtype, const std::vector<T>& x, const std::vector<T>& y, ReduceOp op,
                     const std::vector<T>& expected) {
