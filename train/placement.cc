@@ -50,7 +50,11 @@ int RankPlacement::free_cores() const {
 
 bool RankPlacement::progress_thread() const {
   if (!has_peers || wanted == ProgressThread::kOff) return false;
-  return wanted == ProgressThread::kOn || free_cores() >= (bound() ? 1 : ranks);
+  return wanted == ProgressThread::kOn || has_core_for_progress();
+}
+
+bool RankPlacement::has_core_for_progress() const {
+  return free_cores() >= (bound() ? 1 : ranks);
 }
 
 std::string RankPlacement::threads_text() const {
@@ -64,7 +68,10 @@ std::string RankPlacement::overlap_text() const {
   const int free = free_cores();
   const std::string cores = free == 0 ? "no core is free" : count(free, "core") + " free";
   if (progress_thread())
-    return fmt::format("each rank's progress thread moves bytes while the rank computes, {}", cores);
+    return fmt::format("each rank's progress thread {}, {}",
+                       has_core_for_progress() ? "moves bytes while the rank computes"
+                                               : "takes turns with compute (device.progress_thread is ON)",
+                       cores);
   return fmt::format("communication is done by the ranks' own threads when they call it, {}{}", cores,
                      wanted == ProgressThread::kOff ? "; device.progress_thread is OFF" : "");
 }

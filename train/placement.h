@@ -49,6 +49,7 @@ struct RankPlacement {
   std::vector<std::string> notices() const;
 
  private:
+  bool has_core_for_progress() const;
   bool bound() const { return processes && allowed_cores < machine_cores; }
 };
 

@@ -43,7 +43,7 @@ TEST(ProgressThreadRuns, ChangesNoBitOfARun) {
     EXPECT_EQ(off.summary["ranks"][0]["hidden_communication"], 0.0);
     EXPECT_EQ(on.summary["progress_thread"], true);
     EXPECT_EQ(off.summary["progress_thread"], false);
-    EXPECT_TRUE(on.printed("progress thread moves bytes while the rank computes")) << on.output;
+    EXPECT_TRUE(on.printed("each rank's progress thread")) << on.output;
     EXPECT_TRUE(off.printed("communication is done by the ranks' own threads")) << off.output;
     EXPECT_TRUE(off.printed("device.progress_thread is OFF")) << off.output;
   }
@@ -87,6 +87,10 @@ TEST(ProgressThreadRuns, RunsWhereACoreIsFreeForEveryRank) {
   RankPlacement asked = full;
   asked.wanted = ProgressThread::kOn;
   EXPECT_TRUE(asked.progress_thread());
+  EXPECT_NE(asked.overlap_text().find("takes turns with compute"), std::string::npos) << asked.overlap_text();
+  asked.allowed_cores = 8;
+  EXPECT_NE(asked.overlap_text().find("moves bytes while the rank computes, 2 cores free"), std::string::npos)
+      << asked.overlap_text();
   // A launcher has bound each of eight processes to four of the machine's cores.
   RankPlacement bound{.ranks = 8,
                       .processes = true,
