@@ -12,6 +12,7 @@ TEST_F(Faults, SameRunOnThreadsAndProcesses) {
     const std::string name = std::to_string(round++);
     Set threads = layout, processes = layout;
     for (Set* set : {&threads, &processes}) set->push_back("checkpoint.interval=3");
+    processes.push_back("device.progress_thread=ON");
     threads.push_back("output_dir=threads" + name);
     processes.push_back("output_dir=processes" + name);
     const Ended one = train(threads);
