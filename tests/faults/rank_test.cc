@@ -126,7 +126,8 @@ TEST_F(RankFails, C58_WaitingRankGivesTheCoreAway) {
   const int64_t steps = steps_done();
   EXPECT_TRUE(wait_until(*job, [&] { return steps_done() > steps; }));
   ::kill(ranks[0], SIGTERM);
-  EXPECT_EQ(job->wait().code, 128 + SIGTERM);
+  const Ended ended = job->wait();
+  EXPECT_EQ(ended.code, 128 + SIGTERM) << ended.text();
 }
 
 }  // namespace
