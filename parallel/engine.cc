@@ -236,7 +236,7 @@ void Engine::abandon() noexcept {
 
 void Engine::time_out(Operation& operation) {
   std::string what;
-  while (!while_alone(operation, [&] { what = operation.waiting_for(); })) std::this_thread::yield();
+  for (Pause pause(true); !while_alone(operation, [&] { what = operation.waiting_for(); });) pause();
   throw PeerFailed(fmt::format("waited {} s (debug.collective_timeout_seconds) for {}\nlast operations:\n{}",
                                timeout_seconds_, what, flights()));
 }

@@ -27,8 +27,7 @@ bool is_cut_along_rows(const MatmulArgs& args) {
   return args.transpose_b && args.c.cols < kHead;
 }
 
-}  // namespace
-
+// Rows [begin, begin + count) of op(a) by all of op(b), into those rows of c.
 MatmulArgs rows_of(const MatmulArgs& args, int64_t begin, int64_t count) {
   MatmulArgs part = args;
   part.a = args.transpose_a ? some_columns(args.a, begin, count) : some_rows(args.a, begin, count);
@@ -36,6 +35,7 @@ MatmulArgs rows_of(const MatmulArgs& args, int64_t begin, int64_t count) {
   return part;
 }
 
+// The same for columns of op(b).
 MatmulArgs columns_of(const MatmulArgs& args, int64_t begin, int64_t count) {
   MatmulArgs part = args;
   part.b = args.transpose_b ? some_rows(args.b, begin, count) : some_columns(args.b, begin, count);
@@ -44,6 +44,8 @@ MatmulArgs columns_of(const MatmulArgs& args, int64_t begin, int64_t count) {
     part.bias = static_cast<const std::byte*>(args.bias) + begin * size_of(args.a.dtype);
   return part;
 }
+
+}  // namespace
 
 std::vector<MatmulArgs> cut_for_team(const MatmulArgs& args, int threads) {
   constexpr int64_t kSmallest = 256;

@@ -9,10 +9,6 @@
 
 namespace octant::cpu {
 
-// op(a) rows [begin, begin + count) by all of op(b), into those rows of c; and the same for columns.
-MatmulArgs rows_of(const MatmulArgs& args, int64_t begin, int64_t count);
-MatmulArgs columns_of(const MatmulArgs& args, int64_t begin, int64_t count);
-
 // For a team of threads: a block for each, as large as the others'; empty where the library's own cut is as
 // good, which it is in f32, or better, as it shares small products more evenly.
 std::vector<MatmulArgs> cut_for_team(const MatmulArgs& args, int threads);
