@@ -67,8 +67,8 @@ class Backend {
   virtual void embedding_backward(Stream, const EmbeddingBackwardArgs&) = 0;
   virtual void position_forward(Stream, const PositionForwardArgs&) = 0;
   virtual void position_backward(Stream, const PositionBackwardArgs&) = 0;
-  virtual void cross_entropy_max(Stream, const CrossEntropyArgs&) = 0;
-  virtual void cross_entropy_sum(Stream, const CrossEntropyArgs&) = 0;
+  virtual void cross_entropy_statistics(Stream, const CrossEntropyArgs&) = 0;
+  virtual void cross_entropy_rescale(Stream, const CrossEntropyArgs&) = 0;
   virtual void cross_entropy_loss(Stream, const CrossEntropyArgs&) = 0;
   virtual void cross_entropy_backward(Stream, const CrossEntropyArgs&) = 0;
   virtual void dropout(Stream, const DropoutArgs&) = 0;

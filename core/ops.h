@@ -160,11 +160,17 @@ struct CrossEntropyArgs {
   const float* logits = nullptr;
   const int32_t* targets = nullptr;  // (M) global ids
   const uint8_t* mask = nullptr;     // (M)
-  float* max = nullptr;     // (M): written by cross_entropy_max, read by the others; -inf where valid is 0
-  float* sum = nullptr;     // (M): sum of exp(logit - max)
-  float* target = nullptr;  // (M): logit of the target minus max where this rank holds it, else 0
-  double* loss = nullptr;   // [0] += sum of mask · (log(sum) - target), rows in order, by cross_entropy_loss
-  float scale = 1.0f;       // backward: dlogits = scale · mask · (softmax - onehot); 0 in padding columns
+  // (M) each, of this rank's columns by cross_entropy_statistics: the largest logit (-inf where valid is 0),
+  // the sum of exp(logit - local_max), and the target's logit minus local_max where this rank holds it, else 0.
+  // Where several ranks hold the vocabulary, `max` is the largest of their local_max, and
+  // cross_entropy_rescale makes sum and target relative to it, in place, so that both may be summed over the
+  // ranks; where one holds all of it, max is local_max. The rest reads the joined max, sum and target.
+  float* local_max = nullptr;
+  const float* max = nullptr;
+  float* sum = nullptr;
+  float* target = nullptr;
+  double* loss = nullptr;  // [0] += sum of mask · (log(sum) - target), rows in order, by cross_entropy_loss
+  float scale = 1.0f;      // backward: dlogits = scale · mask · (softmax - onehot); 0 in padding columns
   // (M, cols), of dlogits_dtype. A row of it may begin where its row of logits does and overwrite it.
   void* dlogits = nullptr;
   int64_t dlogits_ld = 0;

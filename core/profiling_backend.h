@@ -48,8 +48,8 @@ class ProfilingBackend final : public Backend {
     kEmbeddingBackward,
     kPositionForward,
     kPositionBackward,
-    kCrossEntropyMax,
-    kCrossEntropySum,
+    kCrossEntropyStatistics,
+    kCrossEntropyRescale,
     kCrossEntropyLoss,
     kCrossEntropyBackward,
     kDropout,
@@ -142,8 +142,9 @@ class ProfilingBackend final : public Backend {
   OCTANT_COUNTED(embedding_backward, EmbeddingBackwardArgs, kEmbeddingBackward, backward_cost)
   OCTANT_COUNTED(position_forward, PositionForwardArgs, kPositionForward, forward_cost)
   OCTANT_COUNTED(position_backward, PositionBackwardArgs, kPositionBackward, backward_cost)
-  OCTANT_COUNTED(cross_entropy_max, CrossEntropyArgs, kCrossEntropyMax, forward_cost)
-  OCTANT_COUNTED(cross_entropy_sum, CrossEntropyArgs, kCrossEntropySum, forward_cost)
+  OCTANT_COUNTED(cross_entropy_statistics, CrossEntropyArgs, kCrossEntropyStatistics, forward_cost)
+  OCTANT_COUNTED(cross_entropy_rescale, CrossEntropyArgs, kCrossEntropyRescale,
+                 [](const auto&) { return OperationCost(); })
   OCTANT_COUNTED(cross_entropy_loss, CrossEntropyArgs, kCrossEntropyLoss,
                  [](const auto&) { return OperationCost(); })
   OCTANT_COUNTED(cross_entropy_backward, CrossEntropyArgs, kCrossEntropyBackward, backward_cost)

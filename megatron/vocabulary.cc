@@ -10,6 +10,8 @@ namespace octant {
 namespace {
 
 constexpr int64_t kStrideStep = 64;
+// Of a row: this rank's largest logit, sum and target, and the largest of all ranks.
+constexpr int64_t kStatistics = 4;
 
 int64_t first_id(const LayerContext& context, const Parameter& table) {
   return table.local_shape()[0] * context.tensor_rank();
@@ -66,6 +68,9 @@ CrossEntropyArgs VocabParallelHead::chunk_loss(const Tensor& x, const MicroBatch
                                  .b = as_matrix(table_->value),
                                  .c = logits,
                                  .transpose_b = true});
+  const bool is_cut = context_.tensor_size() > 1;
+  const Tensor local_max = statistics.flat(0, rows), sums = statistics.flat(rows, 2 * rows);
+  const Tensor max = is_cut ? statistics.flat(3 * rows, rows) : local_max;
   const CrossEntropyArgs args = {.rows = rows,
                                  .valid = table_->box_size()[0],
                                  .cols = logits.cols,
@@ -74,18 +79,18 @@ CrossEntropyArgs VocabParallelHead::chunk_loss(const Tensor& x, const MicroBatch
                                  .logits = static_cast<const float*>(logits.data),
                                  .targets = micro_batch.targets.as<int32_t>() + begin,
                                  .mask = micro_batch.mask.as<uint8_t>() + begin,
-                                 .max = statistics.as<float>(),
-                                 .sum = statistics.as<float>() + rows,
-                                 .target = statistics.as<float>() + 2 * rows,
+                                 .local_max = local_max.as<float>(),
+                                 .max = max.as<float>(),
+                                 .sum = sums.as<float>(),
+                                 .target = sums.as<float>() + rows,
                                  .loss = loss.as<double>()};
-  ops.cross_entropy_max(context_.stream(), args);
-  if (context_.tensor_size() > 1) {
-    const Tensor max = statistics.flat(0, rows);
+  ops.cross_entropy_statistics(context_.stream(), args);
+  if (is_cut) {
+    ops.copy(context_.stream(), max.data(), local_max.data(), max.bytes());
     context_.tensor->all_reduce(std::span(&max, 1), ReduceOp::kMax, {.purpose = "activations"}).wait();
+    ops.cross_entropy_rescale(context_.stream(), args);
+    context_.tensor->all_reduce(sums, {.purpose = "activations"}).wait();
   }
-  ops.cross_entropy_sum(context_.stream(), args);
-  if (context_.tensor_size() > 1)
-    context_.tensor->all_reduce(statistics.flat(rows, 2 * rows), {.purpose = "activations"}).wait();
   ops.cross_entropy_loss(context_.stream(), args);
   return args;
 }
@@ -95,7 +100,7 @@ void VocabParallelHead::loss(const Tensor& x, const MicroBatch& micro_batch, con
   const int64_t total = whole.shape()[0], cols = table_->local_shape()[0];
   const Chunks chunks = chunks_of(total);
   const Tensor memory = context_.activation({chunks.rows, chunks.stride}, DType::kF32);
-  const Tensor statistics = context_.activation({3, chunks.rows}, DType::kF32);
+  const Tensor statistics = context_.activation({kStatistics, chunks.rows}, DType::kF32);
   for (int64_t begin = 0; begin < total; begin += chunks.rows) {
     const int64_t rows = std::min(chunks.rows, total - begin);
     const Matrix logits{memory.data(), DType::kF32, rows, cols, chunks.stride};
@@ -109,7 +114,7 @@ Tensor VocabParallelHead::loss_and_gradients(const Tensor& x, const MicroBatch& 
   const int64_t total = whole.shape()[0], width = whole.shape()[1], cols = table_->local_shape()[0];
   const Chunks chunks = chunks_of(total);
   const Tensor memory = context_.activation({chunks.rows, chunks.stride}, DType::kF32);
-  const Tensor statistics = context_.activation({3, chunks.rows}, DType::kF32);
+  const Tensor statistics = context_.activation({kStatistics, chunks.rows}, DType::kF32);
   Tensor partial = context_.activation({total, width});
   PendingTensor dx;
   for (int64_t begin = 0; begin < total; begin += chunks.rows) {

@@ -1,104 +1,16 @@
 #include "bench/operations/cases.h"
-#include "bench/operations/reasons.h"
-
-#include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <chrono>
-#include <functional>
 #include <string>
 #include <vector>
 
-#include "core/cpu/pair_product.h"
+#include "bench/operations/case.h"
 
 namespace octant::bench {
 namespace {
 
 constexpr int64_t kTokens = 1024, kHidden = 768, kHeads = 12, kHeadSize = 64, kFfn = 3072,
                   kVocabulary = 50304;
-
-// Device memory that lives as long as the registered benchmarks, all small numbers.
-class Memory {
- public:
-  explicit Memory(Backend& ops) : ops_(ops) {}
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-  ~Memory() {
-    for (const auto& [data, bytes] : blocks_) ops_.free(data, bytes);
-  }
-  void* take(int64_t elements, DType dtype) {
-    const int64_t bytes = elements * size_of(dtype);
-    void* data = ops_.allocate(bytes);
-    blocks_.emplace_back(data, bytes);
-    if (dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16) {
-      // Tiles of one block of random numbers: speed does not see the repetition.
-      constexpr int64_t kTile = 1 << 16;
-      float* tile = static_cast<float*>(ops_.allocate(kTile * 4));
-      ops_.normal_fill({}, {.n = kTile, .key = blocks_.size(), .standard_deviation = 0.5f, .out = tile});
-      for (int64_t at = 0; at < elements; at += kTile) {
-        ops_.cast({}, {.n = std::min(kTile, elements - at),
-                       .in = tile,
-                       .out = static_cast<std::byte*>(data) + at * size_of(dtype),
-                       .out_dtype = dtype});
-      }
-      ops_.free(tile, kTile * 4);
-    } else {
-      ops_.set_zero({}, data, bytes);
-    }
-    return data;
-  }
-  float* floats(int64_t elements) { return static_cast<float*>(take(elements, DType::kF32)); }
-
- private:
-  Backend& ops_;
-  std::vector<std::pair<void*, int64_t>> blocks_;
-};
-
-using Run = std::function<void()>;
-using Setup = std::function<Run(Backend&, Memory&, DType)>;
-
-// Work of one run: floating-point operations where the arithmetic limits, else bytes that must move.
-struct Work {
-  double flops = 0;
-  double bytes_f32 = 0;  // bytes that do not shrink with the type
-  double elements = 0;   // elements of the type that move
-};
-
-void add_case(Backend& ops, const Limits& limits, const std::string& name, const Work& work,
-              const std::vector<DType>& types, const Setup& setup) {
-  for (DType dtype : types) {
-    benchmark::RegisterBenchmark(
-        (name + "/" + std::string(name_of(dtype))).c_str(),
-        [=, &ops](benchmark::State& state) {
-          Memory memory(ops);
-          const Run run = setup(ops, memory, dtype);
-          run();
-          double seconds = 0;
-          int64_t runs = 0;
-          for (auto _ : state) {
-            const auto start = std::chrono::steady_clock::now();
-            run();
-            seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-            ++runs;
-          }
-          const double each = seconds / static_cast<double>(runs);
-          if (work.flops > 0) {
-            const bool in_bf16 =
-                dtype == DType::kBF16 && (cpu::uses_pair_instruction() || !name.starts_with("attention"));
-            const double limit = in_bf16 ? limits.bf16_flops : limits.f32_flops;
-            state.counters["GFLOP/s"] = work.flops / each * 1e-9;
-            state.counters["share"] = work.flops / each / limit;
-          } else {
-            const double bytes = work.bytes_f32 + work.elements * static_cast<double>(size_of(dtype));
-            state.counters["GB/s"] = bytes / each * 1e-9;
-            state.counters["share"] = bytes / each / limits.bytes;
-          }
-          if (state.counters["share"] < kReasonBelow) state.SetLabel(reason_of(name));
-        })
-        ->Unit(benchmark::kMicrosecond)
-        ->UseRealTime();
-  }
-}
 
 void register_matmuls(Backend& backend, const Limits& limits, const std::vector<DType>& types) {
   struct Product {
@@ -283,15 +195,14 @@ void register_rows(Backend& backend, const Limits& limits, const std::vector<DTy
 
 void register_cross_entropy(Backend& backend, const Limits& limits, const std::vector<DType>& types) {
   constexpr int64_t kRows = 128, kLogits = kRows * kVocabulary;
-  for (int piece = 0; piece < 3; ++piece) {
-    static constexpr const char* kNames[] = {"cross_entropy_max", "cross_entropy_sum",
-                                             "cross_entropy_backward"};
-    add_case(backend, limits, kNames[piece],
-             {.bytes_f32 = 4.0 * kLogits, .elements = piece == 2 ? 1.0 * kLogits : 0.0},
-             piece == 2 ? types : std::vector<DType>{DType::kF32},
-             [piece](Backend& ops, Memory& memory, DType dtype) -> Run {
+  for (bool backward : {false, true}) {
+    add_case(backend, limits, backward ? "cross_entropy_backward" : "cross_entropy_statistics",
+             {.bytes_f32 = 4.0 * kLogits, .elements = backward ? 1.0 * kLogits : 0.0},
+             backward ? types : std::vector<DType>{DType::kF32},
+             [backward](Backend& ops, Memory& memory, DType dtype) -> Run {
                auto* mask = static_cast<uint8_t*>(memory.take(kRows, DType::kU8));
                std::fill_n(mask, kRows, uint8_t{1});
+               float* max = memory.floats(kRows);
                const CrossEntropyArgs args{
                    .rows = kRows,
                    .valid = kVocabulary,
@@ -300,16 +211,19 @@ void register_cross_entropy(Backend& backend, const Limits& limits, const std::v
                    .logits = memory.floats(kLogits),
                    .targets = static_cast<const int32_t*>(memory.take(kRows, DType::kI32)),
                    .mask = mask,
-                   .max = memory.floats(kRows),
+                   .local_max = max,
+                   .max = max,
                    .sum = memory.floats(kRows),
                    .target = memory.floats(kRows),
                    .dlogits = memory.take(kLogits, dtype),
                    .dlogits_ld = kVocabulary,
                    .dlogits_dtype = dtype};
-               return [&ops, args, piece] {
-                 if (piece == 0) ops.cross_entropy_max({}, args);
-                 if (piece == 1) ops.cross_entropy_sum({}, args);
-                 if (piece == 2) ops.cross_entropy_backward({}, args);
+               return [&ops, args, backward] {
+                 if (backward) {
+                   ops.cross_entropy_backward({}, args);
+                 } else {
+                   ops.cross_entropy_statistics({}, args);
+                 }
                };
              });
   }

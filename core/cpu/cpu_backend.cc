@@ -94,11 +94,11 @@ class CpuBackend final : public Backend {
   void position_backward(Stream, const PositionBackwardArgs& args) override {
     cpu::position_backward(args, threads_);
   }
-  void cross_entropy_max(Stream, const CrossEntropyArgs& args) override {
-    cpu::cross_entropy_max(args, threads_);
+  void cross_entropy_statistics(Stream, const CrossEntropyArgs& args) override {
+    cpu::cross_entropy_statistics(args, threads_);
   }
-  void cross_entropy_sum(Stream, const CrossEntropyArgs& args) override {
-    cpu::cross_entropy_sum(args, threads_);
+  void cross_entropy_rescale(Stream, const CrossEntropyArgs& args) override {
+    cpu::cross_entropy_rescale(args);
   }
   void cross_entropy_loss(Stream, const CrossEntropyArgs& args) override { cpu::cross_entropy_loss(args); }
   void cross_entropy_backward(Stream, const CrossEntropyArgs& args) override {

@@ -6,8 +6,14 @@
 
 namespace octant::cpu {
 
-void cross_entropy_max(const CrossEntropyArgs& args, int threads);
-void cross_entropy_sum(const CrossEntropyArgs& args, int threads);
+// True where the target of `row` is one of this rank's columns.
+inline bool holds_target(const CrossEntropyArgs& args, int64_t row) {
+  const int64_t local = args.targets[row] - args.first_id;
+  return local >= 0 && local < args.valid;
+}
+
+void cross_entropy_statistics(const CrossEntropyArgs& args, int threads);
+void cross_entropy_rescale(const CrossEntropyArgs& args);
 void cross_entropy_loss(const CrossEntropyArgs& args);
 void cross_entropy_backward(const CrossEntropyArgs& args, int threads);
 

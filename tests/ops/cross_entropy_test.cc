@@ -53,6 +53,7 @@ Result run(Backend& ops, const Values& logits, const std::vector<int32_t>& targe
                     .logits = parts.back()->floats(),
                     .targets = ids.data(),
                     .mask = counted.data(),
+                    .local_max = maxima.back()->floats(),
                     .max = maxima.back()->floats(),
                     .sum = sums.back()->floats(),
                     .target = hits.back()->floats(),
@@ -61,17 +62,17 @@ Result run(Backend& ops, const Values& logits, const std::vector<int32_t>& targe
                     .dlogits = in_place ? parts.back()->data() : gradients.back()->data(),
                     .dlogits_ld = ld,
                     .dlogits_dtype = dtype});
-    ops.cross_entropy_max({}, args.back());
+    ops.cross_entropy_statistics({}, args.back());
     const Values local = maxima.back()->read();
     if (valid == 0) {
       EXPECT_EQ(local, Values(rows, -INFINITY));
     }
-    for (int64_t r = 0; r < rows; ++r) max[r] = std::max(max[r], local[r]);
+    for (int64_t r = 0; r < rows; ++r) max[r] = local[r] > max[r] || std::isnan(local[r]) ? local[r] : max[r];
   }
   const Buffer global_max(ops, DType::kF32, max);
   for (int64_t rank = 0; rank < ranks; ++rank) {
     args[rank].max = global_max.floats();
-    ops.cross_entropy_sum({}, args[rank]);
+    if (ranks > 1) ops.cross_entropy_rescale({}, args[rank]);
     const Values local_sum = sums[rank]->read(), local_hit = hits[rank]->read();
     for (int64_t r = 0; r < rows; ++r) {
       sum[r] += local_sum[r];
@@ -141,14 +142,36 @@ TEST_P(CrossEntropyTest, FarLogitsAndNan) {
   EXPECT_NEAR(got.loss, 2e4 + std::log(2.0), 1e-2);
   EXPECT_EQ(got.dlogits[1], -1.0);
   EXPECT_NEAR(got.dlogits[0], 0.5, 1e-6);
-  for (int at : {0, 3}) {
-    Values broken(20, 0.5);
-    broken[at] = std::nan("");
-    EXPECT_TRUE(std::isnan(run(ops(), broken, {1}, {1}, 20, 1, 0, DType::kF32, false, 1.0f).loss));
-    // A masked row never takes part.
-    const Result masked = run(ops(), broken, {1}, {0}, 20, 1, 0, DType::kF32, false, 1.0f);
-    EXPECT_EQ(masked.loss, 0.0);
-    EXPECT_EQ(masked.dlogits, Values(20, 0.0));
+  for (int64_t ranks : {1, 2}) {
+    for (int at : {0, 3}) {
+      Values broken(20, 0.5);
+      broken[at] = std::nan("");
+      EXPECT_TRUE(std::isnan(run(ops(), broken, {1}, {1}, 20, ranks, 0, DType::kF32, false, 1.0f).loss));
+      // A masked row never takes part.
+      const Result masked = run(ops(), broken, {1}, {0}, 20, ranks, 0, DType::kF32, false, 1.0f);
+      EXPECT_EQ(masked.loss, 0.0);
+      EXPECT_EQ(masked.dlogits, Values(20, 0.0));
+    }
+  }
+}
+
+// One rank's largest logit may be far above the other's, which must not overflow or vanish on the way.
+TEST_P(CrossEntropyTest, RanksWhoseLogitsAreFarApart) {
+  for (double far : {-double{INFINITY}, -1e4, -90.0, 90.0, 1e4}) {
+    const Values logits = {far, far, 1.0, 2.0};
+    for (int32_t target : {1, 3}) {
+      const Result got = run(ops(), logits, {target}, {1}, 4, 2, 1, DType::kF32, false, 1.0f);
+      const double loss = loss_of(logits, target);
+      if (std::isinf(loss)) {
+        EXPECT_EQ(got.loss, loss) << far;
+      } else {
+        EXPECT_NEAR(got.loss, loss, 1e-6 * (1.0 + loss)) << far << ", target " << target;
+      }
+      for (int j = 0; j < 4; ++j) {
+        const double gradient = std::exp(-loss_of(logits, j)) - (j == target ? 1.0 : 0.0);
+        EXPECT_NEAR(got.dlogits[j], gradient, 1e-6) << far << ", target " << target << ", column " << j;
+      }
+    }
   }
 }
 

@@ -301,6 +301,7 @@ Bytes row_bytes(Backend& ops, DType dtype) {
                                .logits = logits.floats(),
                                .targets = ids.data(),
                                .mask = mask.data(),
+                               .local_max = max.floats(),
                                .max = max.floats(),
                                .sum = sum.floats(),
                                .target = hit.floats(),
@@ -308,8 +309,7 @@ Bytes row_bytes(Backend& ops, DType dtype) {
                                .dlogits = y.data(),
                                .dlogits_ld = cols,
                                .dlogits_dtype = dtype};
-  ops.cross_entropy_max({}, cross);
-  ops.cross_entropy_sum({}, cross);
+  ops.cross_entropy_statistics({}, cross);
   ops.cross_entropy_backward({}, cross);
   for (const Buffer* buffer : {&max, &sum, &hit, &y}) append(all, *buffer);
 
