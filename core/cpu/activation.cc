@@ -21,14 +21,24 @@ HWY_INLINE VecF gelu_argument(VecF x) {
 void GeluForward(const GeluArgs& args, int64_t begin, int64_t end) {
   with_compute_type(args.dtype, [&](auto type) HWY_ATTR {
     using T = decltype(type);
-    const T* x = static_cast<const T*>(args.x);
-    T* y = static_cast<T*>(args.out);
-    pieces(begin, end, [&](int64_t i, auto count) HWY_ATTR {
-      const VecF value = load(x + i, count);
-      const VecF denominator = hn::Add(splat(1.0f), exp_of(hn::Neg(gelu_argument(value))));
-      store(hn::Div(value, denominator), y + i, count);
-    });
+    map<T, 1, 1>(begin, end, {static_cast<const T*>(args.x)}, {static_cast<T*>(args.out)},
+                 [](const std::array<VecF, 1>& in) HWY_ATTR {
+                   const auto denominator = hn::Add(splat(1.0f), exp_of(hn::Neg(gelu_argument(in[0]))));
+                   return std::array{hn::Div(in[0], denominator)};
+                 });
   });
+}
+
+struct GeluDerivative {
+  VecF sigmoid, slope;  // y = x · sigmoid, y' = slope
+};
+HWY_INLINE GeluDerivative gelu_derivative(VecF x) {
+  const VecF limit = splat(kGeluSaturates);
+  const VecF value = hn::IfThenElse(hn::Gt(hn::Abs(x), limit), hn::CopySign(limit, x), x);
+  const VecF s = sigmoid_of(gelu_argument(value));
+  const VecF slope = hn::MulAdd(splat(3.0f * kGeluCubic), hn::Mul(value, value), splat(kGeluLinear));
+  const VecF rise = hn::Mul(hn::Mul(value, slope), hn::Mul(s, hn::Sub(splat(1.0f), s)));
+  return {s, hn::Add(s, rise)};
 }
 
 void GeluBackward(const GeluArgs& args, int64_t begin, int64_t end) {
@@ -38,16 +48,15 @@ void GeluBackward(const GeluArgs& args, int64_t begin, int64_t end) {
     const T* dy = static_cast<const T*>(args.dy);
     T* dx = static_cast<T*>(args.out);
     T* y = static_cast<T*>(args.y);
-    pieces(begin, end, [&](int64_t i, auto count) HWY_ATTR {
-      const VecF raw = load(x + i, count);
-      const VecF limit = splat(kGeluSaturates);
-      const VecF value = hn::IfThenElse(hn::Gt(hn::Abs(raw), limit), hn::CopySign(limit, raw), raw);
-      const VecF s = sigmoid_of(gelu_argument(value));
-      const VecF slope = hn::MulAdd(splat(3.0f * kGeluCubic), hn::Mul(value, value), splat(kGeluLinear));
-      const VecF rise = hn::Mul(hn::Mul(value, slope), hn::Mul(s, hn::Sub(splat(1.0f), s)));
-      const VecF upstream = load(dy + i, count);
-      if (y != nullptr) store(hn::Mul(raw, s), y + i, count);
-      store(hn::Mul(upstream, hn::Add(s, rise)), dx + i, count);
+    if (y == nullptr) {
+      map<T, 2, 1>(begin, end, {x, dy}, {dx}, [](const std::array<VecF, 2>& in) HWY_ATTR {
+        return std::array{hn::Mul(in[1], gelu_derivative(in[0]).slope)};
+      });
+      return;
+    }
+    map<T, 2, 2>(begin, end, {x, dy}, {dx, y}, [](const std::array<VecF, 2>& in) HWY_ATTR {
+      const GeluDerivative at = gelu_derivative(in[0]);
+      return std::array{hn::Mul(in[1], at.slope), hn::Mul(in[0], at.sigmoid)};
     });
   });
 }
@@ -57,14 +66,22 @@ void SwigluForward(const SwigluArgs& args, int64_t begin, int64_t end) {
     using T = decltype(type);
     for (int64_t row = begin; row < end; ++row) {
       const T* gate = static_cast<const T*>(args.gate_up) + row * 2 * args.ffn;
-      const T* up = gate + args.ffn;
       T* y = static_cast<T*>(args.out) + row * args.ffn;
-      pieces(0, args.ffn, [&](int64_t i, auto count) HWY_ATTR {
-        const VecF g = load(gate + i, count);
-        store(hn::Mul(hn::Mul(g, sigmoid_of(g)), load(up + i, count)), y + i, count);
+      map<T, 2, 1>(0, args.ffn, {gate, gate + args.ffn}, {y}, [](const std::array<VecF, 2>& in) HWY_ATTR {
+        return std::array{hn::Mul(hn::Mul(in[0], sigmoid_of(in[0])), in[1])};
       });
     }
   });
+}
+
+// d gate, d up and y from gate, up and dy.
+HWY_INLINE std::array<VecF, 3> swiglu_backward_of(const std::array<VecF, 3>& in) {
+  const auto [g, u, d] = in;
+  const VecF s = sigmoid_of(g);
+  // silu'(g) = s (1 + g (1 - s))
+  const VecF slope = hn::Mul(s, hn::MulAdd(g, hn::Sub(splat(1.0f), s), splat(1.0f)));
+  const VecF silu = hn::Mul(g, s);
+  return {hn::Mul(hn::Mul(d, u), slope), hn::Mul(d, silu), hn::Mul(silu, u)};
 }
 
 void SwigluBackward(const SwigluArgs& args, int64_t begin, int64_t end) {
@@ -72,22 +89,20 @@ void SwigluBackward(const SwigluArgs& args, int64_t begin, int64_t end) {
     using T = decltype(type);
     for (int64_t row = begin; row < end; ++row) {
       const T* gate = static_cast<const T*>(args.gate_up) + row * 2 * args.ffn;
-      const T* up = gate + args.ffn;
       const T* dy = static_cast<const T*>(args.dy) + row * args.ffn;
+      const std::array in = {gate, gate + args.ffn, dy};
       T* dgate = static_cast<T*>(args.out) + row * 2 * args.ffn;
       T* dup = dgate + args.ffn;
-      T* y = args.y != nullptr ? static_cast<T*>(args.y) + row * args.ffn : nullptr;
-      pieces(0, args.ffn, [&](int64_t i, auto count) HWY_ATTR {
-        const VecF g = load(gate + i, count);
-        const VecF u = load(up + i, count);
-        const VecF d = load(dy + i, count);
-        const VecF s = sigmoid_of(g);
-        // silu'(g) = s (1 + g (1 - s))
-        const VecF slope = hn::Mul(s, hn::MulAdd(g, hn::Sub(splat(1.0f), s), splat(1.0f)));
-        if (y != nullptr) store(hn::Mul(hn::Mul(g, s), u), y + i, count);
-        store(hn::Mul(hn::Mul(d, u), slope), dgate + i, count);
-        store(hn::Mul(d, hn::Mul(g, s)), dup + i, count);
-      });
+      if (args.y == nullptr) {
+        map<T, 3, 2>(0, args.ffn, in, {dgate, dup}, [](const std::array<VecF, 3>& values) HWY_ATTR {
+          const std::array<VecF, 3> results = swiglu_backward_of(values);
+          return std::array{results[0], results[1]};
+        });
+        continue;
+      }
+      T* y = static_cast<T*>(args.y) + row * args.ffn;
+      map<T, 3, 3>(0, args.ffn, in, {dgate, dup, y},
+                   [](const std::array<VecF, 3>& values) HWY_ATTR { return swiglu_backward_of(values); });
     }
   });
 }

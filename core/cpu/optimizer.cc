@@ -25,6 +25,8 @@ void Adamw(const AdamwArgs& args, int64_t begin, int64_t end) {
       using P = decltype(parameter_type);
       P* parameters = static_cast<P*>(args.parameters);
       pieces(begin, end, [&](int64_t i, auto count) HWY_ATTR {
+        fetch_ahead(gradient + i);
+        for (const float* state : {args.exp_avg, args.exp_avg_sq, args.master}) fetch_ahead(state + i);
         const VecF g = hn::Mul(scale, load(gradient + i, count));
         const VecF m = hn::MulAdd(beta1, load(args.exp_avg + i, count), hn::Mul(rest1, g));
         const VecF v = hn::MulAdd(beta2, load(args.exp_avg_sq + i, count), hn::Mul(rest2, hn::Mul(g, g)));

@@ -42,6 +42,7 @@ double squares_of(const T* x, int64_t n) {
   alignas(64) float buffer[kPartials];
   for (int64_t i = 0; i < n; i += kPartials) {
     const int64_t count = std::min(kPartials, n - i);
+    fetch_ahead(x + i);
     const float* from = buffer;
     if (std::is_same_v<T, float> && count == kPartials) {
       from = reinterpret_cast<const float*>(x + i);
