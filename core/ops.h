@@ -161,7 +161,7 @@ struct CrossEntropyArgs {
   const int32_t* targets = nullptr;  // (M) global ids
   const uint8_t* mask = nullptr;     // (M)
   // (M) each, of this rank's columns by cross_entropy_statistics: the largest logit (-inf where valid is 0),
-  // the sum of exp(logit - local_max), and the target's logit minus local_max where this rank holds it, else 0.
+  // the sum of exp(logit - local_max), and the target's logit minus local_max where it is one of them, else 0.
   // Where several ranks hold the vocabulary, `max` is the largest of their local_max, and
   // cross_entropy_rescale makes sum and target relative to it, in place, so that both may be summed over the
   // ranks; where one holds all of it, max is local_max. The rest reads the joined max, sum and target.

@@ -107,8 +107,8 @@ HWY_INLINE void store(VecF v, T* p, int64_t count) {
   std::memcpy(p, buffer, static_cast<size_t>(count) * sizeof(T));
 }
 
-// Has what a loop over x reads next fetched, even past its end: the processor's own prefetching stops at every page
-// of 4 KiB, which costs a loop that does nothing but read and write memory 8 %.
+// Has what a loop over x reads next fetched, even past its end: the processor's own prefetching stops at
+// every page of 4 KiB, which costs a loop that does nothing but read and write memory 8 %.
 template <typename T>
 HWY_INLINE void fetch_ahead(const T* x) {
   constexpr int64_t kAhead = 3072;  // bytes
@@ -131,9 +131,9 @@ HWY_INLINE void pieces(int64_t begin, int64_t end, const F& f) {
   if (i < end) f(i, end - i);
 }
 
-// out[k][i] = f(values)[k] for i in [begin, end), where values are the in[..][i]: element by element, so it does
-// not matter which lane an element takes. Two vectors of BFloat16 are those of even and of odd index, which
-// whole words hold: half the conversions of consecutive ones.
+// out[k][i] = f(values)[k] for i in [begin, end), where values are the in[..][i]; an output may be an input.
+// No element knows its lane: of BFloat16 two vectors hold those of even and of odd index, which a shift and a
+// mask take out of whole words.
 template <typename T, size_t kIn, size_t kOut, typename F>
 HWY_INLINE void map(int64_t begin, int64_t end, const std::array<const T*, kIn>& in,
                     const std::array<T*, kOut>& out, const F& f) {
@@ -251,7 +251,7 @@ HWY_INLINE VecF exp_of(VecF x) {
   p = hn::MulAdd(p, r, splat(1.6666665459e-1f));
   p = hn::MulAdd(p, r, splat(5.0000001201e-1f));
   p = hn::Add(hn::MulAdd(p, hn::Mul(r, r), r), splat(1.0f));
-  // A NaN is still in p, whatever the conversion makes of it.
+  // A NaN is still in p, whatever its exponent becomes.
   const auto exponent = hn::Add(hn::BitCast(di, shifted), hn::Set(di, 127));
   return hn::Mul(p, hn::BitCast(d, hn::ShiftLeft<23>(exponent)));
 }
